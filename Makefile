@@ -1,0 +1,120 @@
+# Two environments in one .venv: what Braid needs to run (make demo), and the tools to work on it (make check test).
+# Override on the command line: make venv PYTHON=python3.13, make test PYTEST_ARGS="-k window -x".
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+CREATED := $(VENV)/.created
+RUNTIME := $(VENV)/.runtime-installed
+TOOLS := $(VENV)/.tools-installed
+
+PYTHON ?=
+PYTEST_ARGS ?=
+FUZZ_ARGS ?=
+CHAOS_ARGS ?=
+BENCH_ARGS ?=
+
+##@ Use
+.PHONY: demo
+demo: venv java ## Join two generated streams and watch it live
+	$(BIN)/braid demo
+
+.PHONY: venv
+venv: $(RUNTIME) ## Create .venv with Braid in it
+
+.PHONY: java
+java: ## Check that Java 17 or newer is there; install it where apt-get can
+	@scripts/ensure-java.sh
+
+##@ Work on it
+.PHONY: check
+check: $(TOOLS) ## Style, types and layers: ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(TOOLS) ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: test
+test: $(TOOLS) java ## Every test (PYTEST_ARGS="-k name" to choose)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: test-unit
+test-unit: $(TOOLS) ## The tests that need no Spark: seconds
+	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+
+##@ Try to break it, measure it
+.PHONY: fuzz
+fuzz: $(TOOLS) java ## Random queries and streams against the oracle (FUZZ_ARGS)
+	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+.PHONY: chaos
+chaos: $(TOOLS) java ## Crash runs at random points, resume, compare (CHAOS_ARGS)
+	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
+
+.PHONY: bench-spine
+bench-spine: $(TOOLS) java ## Throughput and latency of the basic joins (BENCH_ARGS)
+	$(BIN)/python -m benchmarks.spine $(BENCH_ARGS)
+
+##@ Housekeeping
+.PHONY: clean
+clean: ## Remove caches, build products and what Spark left; keep .venv
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
+	rm -rf spark-warehouse metastore_db derby.log
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: clean-all
+clean-all: clean ## The same, and .venv too
+	rm -rf $(VENV)
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target>" } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# The first of the candidates that runs (a version manager may leave names that do not), is 3.11 or newer and can
+# make environments. 3.13 stands behind 3.11 because Braid is developed on 3.11 and 3.12.
+$(CREATED):
+	@chosen=""; bare=""; \
+	for candidate in $(or $(PYTHON),python3.12 python3.11 python3.13 python3); do \
+	  "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
+	  if "$$candidate" -c 'import venv, ensurepip' >/dev/null 2>&1; then chosen="$$candidate"; break; fi; \
+	  bare="$${bare:-$$candidate}"; \
+	done; \
+	if [ -n "$$chosen" ]; then \
+	  echo "Python: creating $(VENV) with $$("$$chosen" --version)"; \
+	  "$$chosen" -m venv --clear $(VENV); \
+	elif [ -n "$$bare" ]; then \
+	  version="$$("$$bare" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"; \
+	  echo "$$bare is Python $$version, but it cannot create environments: its venv module is a package of its own. Do:" >&2; \
+	  echo "  sudo apt-get update && sudo apt-get install -y python$$version-venv" >&2; \
+	  exit 1; \
+	else \
+	  echo "Braid needs Python 3.11 or newer; looked for: $(or $(PYTHON),python3.12 python3.11 python3.13 python3)." >&2; \
+	  echo "  Debian 12, Ubuntu 24.04   sudo apt-get update && sudo apt-get install -y python3 python3-venv" >&2; \
+	  echo "  macOS                     brew install python@3.12" >&2; \
+	  echo "  elsewhere                 install it, then: make venv PYTHON=<path of that python>" >&2; \
+	  exit 1; \
+	fi
+	@touch $@
+
+$(RUNTIME): pyproject.toml | $(CREATED)
+	@echo "Python: installing Braid and what it runs on (PySpark is about 450 MB: a minute or two the first time)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(TOOLS): $(RUNTIME)
+	@echo "Python: installing the tools for tests, checks and benchmarks"
+	@$(PIP) --editable '.[test,lint,bench]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Controllers: statistics in, decisions out, no input or output of their own."""

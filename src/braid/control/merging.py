@@ -1,0 +1,106 @@
+"""Which blocks to merge: small ones together, per archive period, so that the number probed stays bounded.
+
+Blocks of a stream fall into tiers by their number of rows, each tier eight times the one below. Eight blocks of
+one tier and one archive period become one block of the next tier, so a period of n steps keeps O(log n) blocks
+and rewrites a row O(log n) times. A period that the watermark has left behind becomes one sub-index as soon as
+it has four blocks. Blocks of different layouts, or of different units, are never
+merged with each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.plan.join import JoinPlan
+from braid.state.manifest import Block
+
+FAN_IN = 8
+CLOSED_FAN_IN = 4
+BASE_ROWS = 4096
+LARGEST_ROWS = 2_000_000
+DEFAULT_PERIODS = 10
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way."""
+
+    stream: int
+    files: tuple[str, ...]
+    epoch: int
+    oldest_us: int | None
+
+
+def archive_periods(plan: JoinPlan) -> tuple[int | None, ...]:
+    """The archive period of each stream: a tenth of the longest time its rows are kept; None if that is for ever."""
+    periods: list[int | None] = []
+    for stream, reaches in enumerate(plan.retention_us):
+        others = [reach for other, reach in enumerate(reaches) if other != stream]
+        longest = None if None in others else max(reach for reach in others if reach is not None)
+        periods.append(None if longest is None else max(1, longest // DEFAULT_PERIODS))
+    return tuple(periods)
+
+
+def decide_merges(
+    plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None], budget_rows: int
+) -> tuple[Merge, ...]:
+    """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due)."""
+    due = sorted(_due_groups(plan, blocks, watermarks), key=_rows)
+    chosen: list[Merge] = []
+    spent = 0
+    for group in due:
+        if chosen and spent + _rows(group) > budget_rows:
+            break
+        spent += _rows(group)
+        stream = group[0].stream
+        files = tuple(block.file for block in group)
+        chosen.append(Merge(stream, files, group[0].epoch, oldest_useful(plan, stream, watermarks)))
+    return tuple(chosen)
+
+
+def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
+    """The event time below which no row of the stream can join any more; None if every row may."""
+    limits = []
+    for other, watermark in enumerate(watermarks):
+        if other != stream:
+            reach = plan.retention_us[stream][other]
+            if watermark is None or reach is None:
+                return None
+            limits.append(watermark - reach)
+    return min(limits)
+
+
+def _due_groups(
+    plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None]
+) -> list[list[Block]]:
+    periods = archive_periods(plan)
+    by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
+    by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
+    for block in blocks:
+        if block.rows >= LARGEST_ROWS:
+            continue
+        period = periods[block.stream]
+        number = 0 if period is None else block.max_time // period
+        family = (block.stream, block.epoch, block.units, number)
+        watermark = watermarks[block.stream]
+        if period is not None and watermark is not None and watermark >= (number + 1) * period:
+            by_period[family].append(block)
+        else:
+            by_tier[(*family, _tier(block.rows))].append(block)
+    return [group for group in by_tier.values() if len(group) >= FAN_IN] + [
+        group for group in by_period.values() if len(group) >= CLOSED_FAN_IN
+    ]
+
+
+def _rows(group: list[Block]) -> int:
+    return sum(block.rows for block in group)
+
+
+def _tier(rows: int) -> int:
+    tier = 0
+    while rows > BASE_ROWS:
+        rows //= FAN_IN
+        tier += 1
+    return tier

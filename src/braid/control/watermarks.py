@@ -1,0 +1,72 @@
+"""Watermarks, idleness and expiry, decided from what earlier steps recorded.
+
+A watermark never falls: what was expired under it stays expired. None stands for minus infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.plan.join import JoinPlan, StreamPlan
+from braid.state.manifest import Mark
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The watermarks a step runs under, and which streams are idle in it."""
+
+    watermarks: tuple[int | None, ...]
+    idle: tuple[bool, ...]
+
+
+def decide_times(plan: JoinPlan, marks: Sequence[Mark], now_ms: int) -> StepTimes:
+    """The watermarks of the next step. An idle stream takes the smallest watermark of the others."""
+    own = [_own_watermark(stream, mark) for stream, mark in zip(plan.streams, marks, strict=True)]
+    idle = tuple(_is_idle(stream, mark, now_ms) for stream, mark in zip(plan.streams, marks, strict=True))
+    awake = [watermark for watermark, asleep in zip(own, idle, strict=True) if not asleep]
+    if awake and None not in awake:
+        lowest = min(watermark for watermark in awake if watermark is not None)
+        own = [_later(mark, lowest) if asleep else mark for mark, asleep in zip(own, idle, strict=True)]
+    return StepTimes(tuple(own), idle)
+
+
+def advance_marks(
+    marks: Sequence[Mark], times: StepTimes, newest: Sequence[int | None], now_ms: int
+) -> tuple[Mark, ...]:
+    """The marks after a step in which stream i's largest event time was `newest[i]` (None: no rows)."""
+    return tuple(
+        Mark(
+            newest_us=_later(mark.newest_us, seen),
+            watermark_us=watermark,
+            active_ms=mark.active_ms if seen is None else now_ms,
+        )
+        for mark, watermark, seen in zip(marks, times.watermarks, newest, strict=True)
+    )
+
+
+def is_expired(plan: JoinPlan, stream: int, newest_us: int, watermarks: Sequence[int | None]) -> bool:
+    """Whether rows of `stream` up to `newest_us` can meet no row that is still to come on time."""
+    for other, watermark in enumerate(watermarks):
+        if other == stream:
+            continue
+        reach = plan.retention_us[stream][other]
+        if watermark is None or reach is None or watermark <= newest_us + reach:
+            return False
+    return True
+
+
+def _own_watermark(stream: StreamPlan, mark: Mark) -> int | None:
+    if stream.lateness_us is None or mark.newest_us is None:
+        return mark.watermark_us
+    return _later(mark.watermark_us, mark.newest_us - stream.lateness_us)
+
+
+def _is_idle(stream: StreamPlan, mark: Mark, now_ms: int) -> bool:
+    return stream.idle_after_ms is not None and now_ms - mark.active_ms >= stream.idle_after_ms
+
+
+def _later(first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return max(first, second)

@@ -1,0 +1,106 @@
+"""Every error Braid raises on purpose.
+
+One root, `BraidError`. A message says what was attempted, what was found, what is allowed and what to do;
+`detail` carries the evidence (a list of columns, a pointer into an expression) and `hint` the next action.
+All of them survive pickling, because tasks raise them on executors.
+"""
+
+from __future__ import annotations
+
+
+class BraidError(Exception):
+    """The root of every error raised on purpose."""
+
+    def __init__(self, message: str, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, detail, hint)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.detail:
+            lines.append(self.detail)
+        if self.hint:
+            lines.append(f"Hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class QueryError(BraidError):
+    """The query as written cannot mean anything; raised while it is built."""
+
+
+class UnknownColumnError(QueryError):
+    """A name that no stream has."""
+
+
+class UnknownStreamError(QueryError):
+    """A qualifier that is no stream of this join."""
+
+
+class AmbiguousColumnError(QueryError):
+    """A bare name that several streams have."""
+
+
+class SyntaxProblem(QueryError):
+    """An expression Spark's parser refuses; the detail points at the place."""
+
+
+class PredicateTypeError(QueryError):
+    """A predicate that is not boolean."""
+
+
+class NondeterministicError(QueryError):
+    """An expression whose value may differ between two evaluations."""
+
+
+class UnsupportedExpressionError(QueryError):
+    """A subquery, aggregate, window function or generator where a row expression is needed."""
+
+
+class DurationError(QueryError):
+    """A duration that cannot be read, or that is negative."""
+
+
+class StreamError(QueryError):
+    """A stream that cannot be joined: names, time column, column types."""
+
+
+class WindowError(QueryError):
+    """A window that cannot be used: of a wrong kind, or not derivable."""
+
+
+class StrategyError(QueryError):
+    """A strategy that cannot run this query."""
+
+
+class SinkError(BraidError):
+    """A writer that cannot start: format, options, output mode."""
+
+
+class UnsupportedSessionError(BraidError):
+    """The Spark session or the storage cannot run Braid."""
+
+
+class RestartError(BraidError):
+    """The checkpoint belongs to a query that differs from this one."""
+
+
+class RecoveryError(BraidError):
+    """The checkpoint and Spark's own log disagree."""
+
+
+class CorruptStateError(BraidError):
+    """A state file that is missing, truncated or fails its checksum."""
+
+
+class StorageError(BraidError):
+    """The storage refused an operation: full, read-only, unreachable."""
+
+
+class PredicateError(BraidError):
+    """A predicate or Python function raised while rows were joined."""
+
+
+class RunFailedError(BraidError):
+    """A run ended with an error that is not Braid's own; the cause is chained."""

@@ -1,0 +1,246 @@
+"""Evaluates expressions over columns with exactly Spark's meaning, NULLs, NaN and errors included.
+
+Everything follows NumPy's broadcasting: columns shaped (p, 1) for one stream and (1, q) for another give
+the tile of all pairs. An error is raised only for rows where Spark would have evaluated the failing
+operand: not after a false AND, a true OR, a NULL left operand, or in a branch that is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.kernels import arithmetic, logic
+from braid.kernels.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
+from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
+
+__all__ = ["Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]
+
+_ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
+_RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder"})
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where columns come from, and the rows whose errors count (None: all)."""
+
+    lookup: Callable[[str], Vector]
+    active: Mask | None = None
+
+    def where(self, mask: Mask | None) -> _Scope:
+        return replace(self, active=both_valid(self.active, mask))
+
+
+def evaluate(expression: Expression, lookup: Callable[[str], Vector]) -> Vector:
+    """The value of an expression; `lookup` gives the column of a flat name. Never call it for zero pairs."""
+    with np.errstate(all="ignore"):
+        return _value(expression, _Scope(lookup))
+
+
+def is_true(vector: Vector) -> Mask:
+    """Where a boolean is true; NULL is not true. May be smaller than the tile it broadcasts to."""
+    return np.asarray(logic.known_as(vector, True))
+
+
+def tileable(expression: Expression) -> bool:
+    """Whether an expression can be evaluated under broadcasting: it touches no text."""
+    return not any(node.type in TEXT_TYPES for node in walk(expression))
+
+
+def can_raise(expression: Expression) -> bool:
+    """Whether some value of the columns makes the evaluation raise."""
+    return any(_raises(node) for node in walk(expression) if isinstance(node, Call))
+
+
+def _raises(call: Call) -> bool:
+    if call.function == "cast":
+        return call.arguments[0].type == "date"
+    return call.ansi and (call.function == "divide" or (call.function in _RAISING and not _floating(call.type)))
+
+
+def _floating(type: str) -> bool:
+    return type in ("float", "double")
+
+
+def _value(expression: Expression, scope: _Scope) -> Vector:
+    if isinstance(expression, Column):
+        return scope.lookup(expression.name)
+    if isinstance(expression, Constant):
+        return constant_vector(expression)
+    return _FUNCTIONS[expression.function](expression, scope)
+
+
+def _operands(call: Call, scope: _Scope) -> tuple[Vector, Vector]:
+    first, second = call.arguments
+    left = _value(first, scope)
+    return left, _value(second, _narrowed(scope, second, left.valid))
+
+
+def _narrowed(scope: _Scope, expression: Expression, mask: Any) -> _Scope:
+    return scope.where(mask) if mask is not None and can_raise(expression) else scope
+
+
+def _compare(call: Call, scope: _Scope) -> Vector:
+    return logic.compare(call.function, *_operands(call, scope))
+
+
+def _equal_null_safe(call: Call, scope: _Scope) -> Vector:
+    first, second = call.arguments
+    return logic.equal_null_safe(_value(first, scope), _value(second, scope))
+
+
+def _and(call: Call, scope: _Scope) -> Vector:
+    first, second = call.arguments
+    left = _value(first, scope)
+    inner = scope.where(logic.unless(left, False)) if can_raise(second) else scope
+    return logic.conjunction(left, _value(second, inner))
+
+
+def _or(call: Call, scope: _Scope) -> Vector:
+    first, second = call.arguments
+    left = _value(first, scope)
+    inner = scope.where(logic.unless(left, True)) if can_raise(second) else scope
+    return logic.disjunction(left, _value(second, inner))
+
+
+def _not(call: Call, scope: _Scope) -> Vector:
+    operand = _value(call.arguments[0], scope)
+    return Vector(~operand.values, operand.valid)
+
+
+def _is_null(call: Call, scope: _Scope) -> Vector:
+    return Vector(~_is_not_null(call, scope).values)
+
+
+def _is_not_null(call: Call, scope: _Scope) -> Vector:
+    operand = _value(call.arguments[0], scope)
+    if operand.valid is not None:
+        return Vector(operand.valid)
+    shape = (len(operand.values),) if isinstance(operand.values, pa.Array) else np.shape(operand.values)
+    return Vector(np.ones(shape, dtype=np.bool_))
+
+
+def _is_nan(call: Call, scope: _Scope) -> Vector:
+    operand = _value(call.arguments[0], scope)
+    found = np.isnan(operand.values)
+    # Spark's isnan(NULL) is false, not NULL.
+    return Vector(found if operand.valid is None else found & operand.valid)
+
+
+def _in(call: Call, scope: _Scope) -> Vector:
+    value, *items = (_value(argument, scope) for argument in call.arguments)
+    return logic.member(value, items)
+
+
+def _arithmetic(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) -> _Implementation:
+    def apply(call: Call, scope: _Scope) -> Vector:
+        left, right = _operands(call, scope)
+        return operation(left, right, call.ansi, scope.active)
+
+    return apply
+
+
+def _division(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) -> _Implementation:
+    def apply(call: Call, scope: _Scope) -> Vector:
+        dividend, divisor = call.arguments
+        right = _value(divisor, scope)  # Spark evaluates the divisor first
+        wanted = right.valid if call.ansi else both_valid(right.valid, np.asarray(right.values != 0))
+        left = _value(dividend, _narrowed(scope, dividend, wanted))
+        return operation(left, right, call.ansi, scope.active)
+
+    return apply
+
+
+def _sign(operation: Callable[[Vector, bool, Mask | None, bool], Vector]) -> _Implementation:
+    def apply(call: Call, scope: _Scope) -> Vector:
+        (argument,) = call.arguments
+        fresh = isinstance(argument, Call) and argument.function in _ALLOCATING
+        return operation(_value(argument, scope), call.ansi, scope.active, fresh)
+
+    return apply
+
+
+def _sqrt(call: Call, scope: _Scope) -> Vector:
+    return arithmetic.square_root(_value(call.arguments[0], scope))
+
+
+def _cast(call: Call, scope: _Scope) -> Vector:
+    (argument,) = call.arguments
+    return arithmetic.cast(_value(argument, scope), argument.type, call.type, scope.active)
+
+
+def _if(call: Call, scope: _Scope) -> Vector:
+    condition, then, otherwise = call.arguments
+    taken = np.asarray(logic.known_as(_value(condition, scope), True))
+    left = _value(then, _narrowed(scope, then, taken))
+    right = _value(otherwise, _narrowed(scope, otherwise, ~taken))
+    if call.type in TEXT_TYPES:
+        return _chosen_text(taken, left, right)
+    valid = None
+    if left.valid is not None or right.valid is not None:
+        valid = np.where(taken, logic.mask_of(left), logic.mask_of(right))
+    return Vector(np.where(taken, left.values, right.values), valid)
+
+
+def _chosen_text(taken: Mask, left: Vector, right: Vector) -> Vector:
+    condition = pa.scalar(bool(taken)) if taken.ndim == 0 else pa.array(taken)
+    chosen = pc.if_else(condition, left.values, right.values)
+    return _text(chosen)
+
+
+def _coalesce(call: Call, scope: _Scope) -> Vector:
+    result = _value(call.arguments[0], scope)
+    for argument in call.arguments[1:]:
+        if result.valid is None:
+            return result
+        other = _value(argument, _narrowed(scope, argument, ~result.valid))
+        result = _filled(result, result.valid, other)
+    return result
+
+
+def _filled(vector: Vector, valid: Mask, other: Vector) -> Vector:
+    if logic.is_text(vector) or logic.is_text(other):
+        return _text(pc.coalesce(vector.values, other.values))
+    filled = None if other.valid is None else valid | other.valid
+    return Vector(np.where(valid, vector.values, other.values), filled)
+
+
+def _text(values: pa.Array | pa.Scalar) -> Vector:
+    if isinstance(values, pa.Scalar):
+        return Vector(values, None if values.is_valid else np.asarray(False))
+    return Vector(values, None if values.null_count == 0 else values.is_valid().to_numpy(zero_copy_only=False))
+
+
+_Implementation = Callable[[Call, _Scope], Vector]
+
+_FUNCTIONS: dict[Function, _Implementation] = {
+    "eq": _compare,
+    "lt": _compare,
+    "le": _compare,
+    "gt": _compare,
+    "ge": _compare,
+    "eq_null_safe": _equal_null_safe,
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "is_null": _is_null,
+    "is_not_null": _is_not_null,
+    "is_nan": _is_nan,
+    "in": _in,
+    "add": _arithmetic(arithmetic.add),
+    "subtract": _arithmetic(arithmetic.subtract),
+    "multiply": _arithmetic(arithmetic.multiply),
+    "divide": _division(arithmetic.divide),
+    "remainder": _division(arithmetic.remainder),
+    "negate": _sign(arithmetic.negate),
+    "abs": _sign(arithmetic.absolute),
+    "sqrt": _sqrt,
+    "cast": _cast,
+    "if": _if,
+    "coalesce": _coalesce,
+}

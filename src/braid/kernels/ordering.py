@@ -1,0 +1,89 @@
+"""Sort orders of stored rows: by key, then by one number of the row that ranges are searched on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.kernels.evaluate import evaluate
+from braid.kernels.keys import Keys, index_keys
+from braid.kernels.rows import Positions, Rows
+from braid.plan.expressions import Expression
+from braid.plan.join import Index, JoinPlan
+
+Numbers = npt.NDArray[Any]
+
+
+def range_values(expression: Expression, rows: Rows) -> Numbers:
+    """The numbers an index is ranged by: integers as they are, floating-point ones with no infinities.
+
+    What is not finite sorts last as NaN, and is a candidate of every range: differences with it follow rules
+    of their own.
+    """
+    values = np.asarray(evaluate(expression, rows.vector).values)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        values = np.where(np.isfinite(values), values, np.nan)
+    return values
+
+
+def sort_positions(keys: Keys | None, numbers: Numbers | None, first: npt.NDArray[np.int64] | None = None) -> Positions:
+    """The positions that sort rows by `first`, then by key, then by number; any of them may be absent."""
+    columns = [column for column in (numbers, keys, first) if column is not None]
+    if not columns:
+        raise ValueError("nothing to sort by")
+    if numbers is not None and len(columns) > 1 and is_sorted(numbers):
+        columns = columns[1:]
+    if len(columns) == 1:
+        return np.argsort(columns[0], kind="stable")
+    return np.lexsort(columns)
+
+
+def is_sorted(values: Numbers) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+@dataclass(frozen=True)
+class SortedIndex:
+    """A segment seen through one of its indexes.
+
+    `positions` leads from sorted place to row; None when the rows themselves are in this order.
+    """
+
+    length: int
+    keys: Keys | None
+    numbers: Numbers | None
+    positions: Positions | None
+
+    @cached_property
+    def groups(self) -> tuple[Keys, Positions]:
+        """The distinct keys, and where each begins (with the length at the end)."""
+        keys = self.keys
+        if keys is None:
+            raise ValueError("an index without keys has no groups")
+        edges = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+        starts = np.concatenate(([0], edges, [self.length])) if self.length else np.zeros(1, np.int64)
+        return keys[starts[:-1]], starts
+
+    @cached_property
+    def finite(self) -> int:
+        """How many places hold finite numbers; in an index without keys the others come last."""
+        if self.numbers is None or self.numbers.dtype.kind != "f":
+            return self.length
+        return self.length - int(np.isnan(self.numbers).sum())
+
+    def rows_at(self, places: Positions) -> Positions:
+        return places if self.positions is None else self.positions[places].astype(np.int64, copy=False)
+
+
+def open_index(plan: JoinPlan, index: Index, stream: int, rows: Rows, positions: Positions | None) -> SortedIndex:
+    """The index over stored rows; `positions` is the stored permutation of a secondary index."""
+    keys = index_keys(plan, index, stream, rows)
+    numbers = None if index.range is None else range_values(index.range, rows)
+    if positions is not None:
+        keys = None if keys is None else keys[positions]
+        numbers = None if numbers is None else numbers[positions]
+    return SortedIndex(rows.length, keys, numbers, positions)

@@ -1,0 +1,105 @@
+"""Rows: named Arrow columns of equal length, seen as vectors on demand.
+
+`Pairs` is two `Rows` and the positions that were matched; it gathers only the columns somebody asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from braid.kernels.vectors import Vector, to_vector
+
+Positions = npt.NDArray[np.int64]
+
+
+class Rows:
+    """Columns by flat name; `types` gives Spark's simple type of each."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], types: Mapping[str, str], length: int) -> None:
+        self.columns = columns
+        self.types = types
+        self.length = length
+        self._vectors: dict[str, Vector] = {}
+
+    @staticmethod
+    def from_batch(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
+        return Rows(dict(zip(batch.schema.names, batch.columns, strict=True)), types, batch.num_rows)
+
+    def vector(self, name: str) -> Vector:
+        found = self._vectors.get(name)
+        if found is None:
+            found = self._vectors[name] = to_vector(self.columns[name], self.types[name])
+        return found
+
+    def times(self, name: str) -> npt.NDArray[np.int64]:
+        """An event-time column as microseconds; stored rows have no null times."""
+        return np.asarray(self.vector(name).values)
+
+    def slice(self, start: int, stop: int) -> Rows:
+        columns = {name: column.slice(start, stop - start) for name, column in self.columns.items()}
+        return Rows(columns, self.types, stop - start)
+
+    def take(self, positions: Positions) -> Rows:
+        indices = pa.array(positions)
+        columns = {name: column.take(indices) for name, column in self.columns.items()}
+        return Rows(columns, self.types, len(positions))
+
+    def to_batch(self, names: Iterable[str] | None = None) -> pa.RecordBatch:
+        chosen = list(self.columns if names is None else names)
+        return pa.RecordBatch.from_arrays([self.columns[name] for name in chosen], names=chosen)
+
+
+def concat_rows(parts: Sequence[Rows]) -> Rows:
+    """All rows of all parts, which have the same columns."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
+    return Rows(columns, parts[0].types, sum(part.length for part in parts))
+
+
+class Pairs:
+    """Row `left[i]` of one side beside row `right[i]` of the other, for every i."""
+
+    def __init__(self, left: Rows, right: Rows, left_positions: Positions, right_positions: Positions) -> None:
+        self.left = left
+        self.right = right
+        self.left_positions = left_positions
+        self.right_positions = right_positions
+
+    @property
+    def length(self) -> int:
+        return len(self.left_positions)
+
+    def vector(self, name: str) -> Vector:
+        if name in self.left.columns:
+            return gather(self.left.vector(name), self.left_positions)
+        return gather(self.right.vector(name), self.right_positions)
+
+    def array(self, name: str) -> pa.Array:
+        side, positions = (
+            (self.left, self.left_positions) if name in self.left.columns else (self.right, self.right_positions)
+        )
+        return side.columns[name].take(pa.array(positions))
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Pairs:
+        if mask.all():
+            return self
+        return Pairs(self.left, self.right, self.left_positions[mask], self.right_positions[mask])
+
+    def to_rows(self) -> Rows:
+        """The pairs as rows with the columns of both sides."""
+        names = [*self.left.columns, *self.right.columns]
+        columns = {name: self.array(name) for name in names}
+        return Rows(columns, {**self.left.types, **self.right.types}, self.length)
+
+
+def gather(vector: Vector, positions: Positions) -> Vector:
+    """The elements of a vector at the given positions."""
+    values: Any = vector.values
+    taken = values.take(positions) if isinstance(values, np.ndarray) else values.take(pa.array(positions))
+    return Vector(taken, None if vector.valid is None else vector.valid.take(positions))

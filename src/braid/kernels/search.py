@@ -1,0 +1,140 @@
+"""Searching a sorted index: for each probing row the half-open range of places that may match.
+
+A range is a superset: what it leaves out cannot match, what it holds is checked afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.kernels.keys import Keys
+from braid.kernels.ordering import Numbers, SortedIndex
+from braid.kernels.rows import Positions
+
+GROUP_WORTH_BISECTING = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The numbers a probing row accepts, both ends included; NaN at an end means no limit there."""
+
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """For each probing row, the places `start` to `stop` of the index."""
+
+    start: Positions
+    stop: Positions
+
+    @property
+    def total(self) -> int:
+        return int((self.stop - self.start).sum())
+
+
+def search(index: SortedIndex, keys: Keys | None, limits: Limits | None, probes: int) -> list[Ranges]:
+    """The candidate ranges; a second entry holds the places whose number is not finite."""
+    if index.keys is not None and keys is not None:
+        ranges = _find_groups(index, keys)
+        if limits is None or index.numbers is None or index.finite < index.length:
+            return [ranges]
+        if int((ranges.stop - ranges.start).max(initial=0)) <= GROUP_WORTH_BISECTING:
+            return [ranges]
+        return [_narrow(index.numbers, ranges, limits)]
+    everything = Ranges(np.zeros(probes, np.int64), np.full(probes, index.length, np.int64))
+    if limits is None or index.numbers is None or index.keys is not None:
+        return [everything]
+    found = [_find_numbers(index.numbers[: index.finite], limits)]
+    if index.finite < index.length:
+        rest = np.full(probes, index.finite, np.int64)
+        found.append(Ranges(rest, everything.stop))
+    return found
+
+
+def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
+    """All (probing row, place) candidates, in pieces of at most `most`, however long a single range is."""
+    counts = ranges.stop - ranges.start
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, most):
+        end = min(begin + most, total)
+        first = int(np.searchsorted(ends, begin, side="right"))
+        last = int(np.searchsorted(ends, end, side="left"))
+        rows = np.arange(first, last + 1)
+        skipped = np.maximum(begin - (ends[rows] - counts[rows]), 0)
+        kept = np.minimum(ends[rows], end) - (ends[rows] - counts[rows]) - skipped
+        probes = np.repeat(rows, kept)
+        offsets = np.arange(end - begin) - np.repeat(np.cumsum(kept) - kept, kept)
+        yield probes, np.repeat(ranges.start[rows] + skipped, kept) + offsets
+
+
+def _find_groups(index: SortedIndex, keys: Keys) -> Ranges:
+    distinct, starts = index.groups
+    if len(distinct) == 0:
+        nothing = np.zeros(len(keys), np.int64)
+        return Ranges(nothing, nothing)
+    place = np.searchsorted(distinct, keys)
+    place[place == len(distinct)] = 0
+    found = distinct[place] == keys
+    start = starts[place]
+    return Ranges(start, np.where(found, starts[place + 1], start))
+
+
+def _find_numbers(numbers: Numbers, limits: Limits) -> Ranges:
+    lower, upper = _ends(numbers, limits)
+    start = np.searchsorted(numbers, lower, side="left")
+    stop = np.searchsorted(numbers, upper, side="right")
+    start[np.isnan(limits.lower)] = 0
+    stop[np.isnan(limits.upper)] = len(numbers)
+    return Ranges(start, np.maximum(start, stop))
+
+
+def _narrow(numbers: Numbers, ranges: Ranges, limits: Limits) -> Ranges:
+    lower, upper = _ends(numbers, limits)
+    start = np.where(np.isnan(limits.lower), ranges.start, _bisect(numbers, ranges, lower, "left"))
+    stop = np.where(np.isnan(limits.upper), ranges.stop, _bisect(numbers, ranges, upper, "right"))
+    return Ranges(start, np.maximum(start, stop))
+
+
+def _bisect(numbers: Numbers, ranges: Ranges, targets: Numbers, side: str) -> Positions:
+    """For each row the place in its own range where its target would go: a binary search of all rows at once."""
+    low, high = ranges.start.copy(), ranges.stop.copy()
+    while True:
+        active = low < high
+        if not active.any():
+            return low
+        middle = (low + high) >> 1
+        value = numbers.take(middle, mode="clip")
+        before = value < targets if side == "left" else value <= targets
+        low = np.where(active & before, middle + 1, low)
+        high = np.where(active & ~before, middle, high)
+
+
+def _ends(numbers: Numbers, limits: Limits) -> tuple[Numbers, Numbers]:
+    """The limits in the type of the numbers, rounded outwards."""
+    if numbers.dtype.kind == "f":
+        if numbers.dtype == np.float64:
+            return limits.lower, limits.upper
+        with np.errstate(over="ignore"):
+            lower = np.nextafter(limits.lower.astype(numbers.dtype), -np.inf, dtype=numbers.dtype)
+            upper = np.nextafter(limits.upper.astype(numbers.dtype), np.inf, dtype=numbers.dtype)
+        return lower, upper
+    least, most = np.iinfo(numbers.dtype).min, np.iinfo(numbers.dtype).max
+    return _to_integers(np.floor(limits.lower), least, most, numbers), _to_integers(
+        np.ceil(limits.upper), least, most, numbers
+    )
+
+
+def _to_integers(ends: npt.NDArray[np.float64], least: int, most: int, numbers: Numbers) -> Numbers:
+    """Ends as integers of the same type; clipping to its extremes cuts nothing off, since both are included."""
+    inside = (ends > least) & (ends < most)
+    whole = np.where(inside, ends, 0.0).astype(np.int64)
+    whole[ends <= least] = least
+    whole[ends >= most] = most
+    return whole.astype(numbers.dtype)

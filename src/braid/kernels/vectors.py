@@ -1,0 +1,153 @@
+"""Columns in memory, as the evaluator reads them.
+
+A vector is values and a validity mask. Values under a false mask are arbitrary, so nothing may depend on
+them. Timestamps and intervals are microseconds, dates are days, decimals are unscaled integers. Strings
+and binaries stay Arrow arrays (or one Arrow scalar for a literal).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from braid.plan.expressions import Constant
+
+Array: TypeAlias = npt.NDArray[Any]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+TEXT_TYPES = frozenset({"string", "binary"})
+
+_DTYPES: dict[str, type[np.generic]] = {
+    "boolean": np.bool_,
+    "tinyint": np.int8,
+    "smallint": np.int16,
+    "int": np.int32,
+    "bigint": np.int64,
+    "float": np.float32,
+    "double": np.float64,
+    "date": np.int32,
+    "timestamp": np.int64,
+    "timestamp_ntz": np.int64,
+    "interval": np.int64,
+}
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "date": pa.date32(),
+    "interval": pa.duration("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_LARGE_TEXT = (pa.large_string(), pa.large_binary())
+
+
+@dataclass
+class Vector:
+    """Values, and where they are not NULL (`valid` is None when nothing is).
+
+    `bound` caches the largest magnitude among the values; infinity stands for "NaN or infinity may occur".
+    """
+
+    values: Any
+    valid: Mask | None = None
+    bound: float | None = None
+
+    def as_column(self) -> Vector:
+        """The vector as a column of a tile: shape (n, 1)."""
+        return self._shaped((-1, 1))
+
+    def as_row(self) -> Vector:
+        """The vector as a row of a tile: shape (1, n)."""
+        return self._shaped((1, -1))
+
+    def _shaped(self, shape: tuple[int, int]) -> Vector:
+        valid = None if self.valid is None else self.valid.reshape(shape)
+        return Vector(self.values.reshape(shape), valid, self.bound)
+
+
+def decimal_digits(type: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type, None for any other."""
+    found = _DECIMAL.fullmatch(type)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def dtype_of(type: str) -> np.dtype[Any]:
+    """The NumPy type of the values of a type that is not text."""
+    return np.dtype(np.int64 if decimal_digits(type) else _DTYPES[type])
+
+
+def to_vector(array: pa.Array | pa.ChunkedArray, type: str) -> Vector:
+    """An Arrow column as a vector: shares its memory, except for booleans and decimals."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    array = _as_arrow_type(array, type)
+    valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+    if type in TEXT_TYPES:
+        return Vector(array, valid)
+    if type == "boolean":
+        return Vector(array.fill_null(False).to_numpy(zero_copy_only=False), valid)
+    return Vector(_fixed_width(array, type), valid)
+
+
+def constant_vector(constant: Constant) -> Vector:
+    """A literal as a vector without dimensions, which broadcasts to any shape."""
+    valid = np.asarray(False) if constant.value is None else None
+    if constant.type in TEXT_TYPES:
+        return Vector(pa.scalar(constant.value, type=_ARROW_TYPES[constant.type]), valid)
+    if constant.type == "void":
+        return Vector(np.asarray(False), np.asarray(False))
+    return Vector(np.asarray(constant.value or 0, dtype=dtype_of(constant.type)), valid)
+
+
+def magnitude(vector: Vector) -> float:
+    """An upper bound of the absolute values; infinite when NaN or infinity may occur."""
+    if vector.bound is None:
+        vector.bound = _measure(vector.values)
+    return vector.bound
+
+
+def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:
+    """Where two operands are not NULL."""
+    if left is None or left is right:
+        return right
+    return left if right is None else left & right
+
+
+def _measure(values: Array) -> float:
+    if values.size == 0:
+        return 0
+    low, high = values.min().item(), values.max().item()
+    largest = max(abs(low), abs(high))
+    return math.inf if isinstance(largest, float) and (math.isnan(low) or math.isinf(largest)) else largest
+
+
+def _as_arrow_type(array: pa.Array, type: str) -> pa.Array:
+    wanted = _ARROW_TYPES.get(type)
+    if digits := decimal_digits(type):
+        wanted = pa.decimal128(*digits)
+    if type in ("timestamp", "timestamp_ntz"):
+        wanted = pa.timestamp("us", array.type.tz if pa.types.is_timestamp(array.type) else None)
+    unchanged = wanted is None or array.type == wanted or array.type in _LARGE_TEXT
+    return array if unchanged else array.cast(wanted)
+
+
+def _fixed_width(array: pa.Array, type: str) -> Array:
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return np.zeros(len(array), dtype=dtype_of(type))
+    if decimal_digits(type):
+        words = np.frombuffer(buffer, dtype=np.int64)[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+        return np.ascontiguousarray(words)
+    return np.frombuffer(buffer, dtype=dtype_of(type))[array.offset : array.offset + len(array)]

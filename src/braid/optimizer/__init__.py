@@ -1,0 +1,1 @@
+"""How a plan is chosen: keys, ranges, time bounds, join sequences, strategies."""

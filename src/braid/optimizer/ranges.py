@@ -1,0 +1,173 @@
+"""Ranges: what a comparison says about one number of a stream, given rows of the others.
+
+A comparison is read as `sum of terms <= 0`. When exactly one term belongs to the looked-up stream, the others
+bound it. Sums are taken in double precision and widened by the rounding they and Spark's own evaluation may
+suffer, so a range never loses a match; the exact comparison still runs on every candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from braid.plan.expressions import Call, Column, Constant, Expression, streams_of, walk
+from braid.plan.join import Bound
+from braid.plan.predicate import Conjunct
+
+DOUBLE_EPSILON = 2.0**-52
+FLOAT_EPSILON = 2.0**-23
+ROUNDING_STEPS = 8
+RANGE_TYPES = frozenset(
+    {"tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "interval"}
+)
+SAFE_FLOATING = frozenset({"add", "subtract", "multiply", "negate", "abs", "sqrt", "cast"})
+FLIPPED: dict[str, Literal["lt", "le", "gt", "ge", "eq"]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+
+
+@dataclass(frozen=True)
+class Term:
+    sign: int
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of one conjunct on `number`, an expression of the looked-up stream alone."""
+
+    number: Expression
+    bounds: tuple[Bound, ...]
+
+    @property
+    def two_sided(self) -> bool:
+        return {bound.side for bound in self.bounds} == {"lower", "upper"}
+
+
+def ranges_of(conjunct: Conjunct, position: int, stream: int) -> tuple[Range, ...]:
+    """What the conjunct says about numbers of `stream`; nothing if it is not a comparison that can be turned."""
+    if conjunct.expression is None:
+        return ()
+    return tuple(_merge(_ranges(conjunct.expression, position, stream)))
+
+
+def _ranges(expression: Expression, position: int, stream: int) -> list[Range]:
+    if not isinstance(expression, Call):
+        return []
+    if expression.function == "and":
+        return [found for argument in expression.arguments for found in _ranges(argument, position, stream)]
+    if expression.function not in FLIPPED:
+        return []
+    left, right = expression.arguments
+    magnitude = _absolute(left, right, expression.function)
+    if magnitude is not None:
+        inside, limit = magnitude
+        return [
+            *_turn(inside, limit, "le", position, stream),
+            *_turn(inside, _negated(limit), "ge", position, stream),
+        ]
+    return _turn(left, right, expression.function, position, stream)
+
+
+def _absolute(left: Expression, right: Expression, function: str) -> tuple[Expression, Expression] | None:
+    """`abs(x) <= c` or `c >= abs(x)` as (x, c)."""
+    if function in ("gt", "ge"):
+        left, right = right, left
+    elif function not in ("lt", "le"):
+        return None
+    if isinstance(left, Call) and left.function == "abs" and not _may_wrap(left):
+        return left.arguments[0], right
+    return None
+
+
+def _negated(limit: Expression) -> Expression:
+    if isinstance(limit, Constant) and isinstance(limit.value, int | float):
+        return replace(limit, value=-limit.value)
+    return Call("negate", (limit,), limit.type)
+
+
+def _turn(left: Expression, right: Expression, function: str, position: int, stream: int) -> list[Range]:
+    terms = _terms(left, 1)
+    others = _terms(right, -1)
+    if terms is None or others is None:
+        return []
+    terms = [*terms, *others]
+    own = [term for term in terms if streams_of(term.expression) == {stream}]
+    constants = [term for term in terms if isinstance(term.expression, Constant)]
+    rest = [term for term in terms if term not in own and term not in constants]
+    if len(own) != 1 or not rest or any(stream in streams_of(term.expression) for term in rest):
+        return []
+    offset = _sum(constants)
+    if offset is None:
+        return []
+    return [_bound(own[0], rest, offset, function, position, _epsilon(left, right))]
+
+
+def _bound(own: Term, rest: list[Term], offset: float, function: str, position: int, epsilon: float) -> Range:
+    """`sign·own + rest + offset  function  0`, solved for own."""
+    flip = -own.sign
+    plus = tuple(term.expression for term in rest if term.sign * flip > 0)
+    minus = tuple(term.expression for term in rest if term.sign * flip < 0)
+    sides: tuple[Literal["lower", "upper"], ...]
+    if function == "eq":
+        sides = ("lower", "upper")
+    elif (function in ("lt", "le")) == (own.sign > 0):
+        sides = ("upper",)
+    else:
+        sides = ("lower",)
+    bounds = tuple(Bound(side, plus, minus, offset * flip, epsilon, position) for side in sides)
+    return Range(own.expression, bounds)
+
+
+def _terms(expression: Expression, sign: int) -> list[Term] | None:
+    """The expression as a sum of signed terms; None when it has a part that ranges cannot use."""
+    if isinstance(expression, Call) and expression.function in ("add", "subtract"):
+        if _may_wrap(expression):
+            return None
+        left = _terms(expression.arguments[0], sign)
+        right = _terms(expression.arguments[1], sign if expression.function == "add" else -sign)
+        return None if left is None or right is None else left + right
+    if isinstance(expression, Call) and expression.function == "negate" and not _may_wrap(expression):
+        return _terms(expression.arguments[0], -sign)
+    return [Term(sign, expression)] if _usable(expression) else None
+
+
+def _usable(expression: Expression) -> bool:
+    if isinstance(expression, Constant):
+        return isinstance(expression.value, int | float) and not isinstance(expression.value, bool)
+    if expression.type not in RANGE_TYPES:
+        return False
+    if isinstance(expression, Column):
+        return True
+    if expression.function == "cast" and isinstance(expression.arguments[0], Column):
+        return expression.arguments[0].type in RANGE_TYPES
+    floating = all(node.type in ("float", "double") or not isinstance(node, Call) for node in walk(expression))
+    safe = all(node.function in SAFE_FLOATING for node in walk(expression) if isinstance(node, Call))
+    return floating and safe
+
+
+def _may_wrap(call: Call) -> bool:
+    """Whether integer overflow would go round silently, which no range can follow."""
+    return not call.ansi and call.type not in ("float", "double", "timestamp", "timestamp_ntz", "interval")
+
+
+def _sum(constants: list[Term]) -> float | None:
+    total = 0.0
+    for term in constants:
+        if not isinstance(term.expression, Constant) or term.expression.value is None:
+            return None
+        total += term.sign * float(term.expression.value)
+    return total
+
+
+def _epsilon(left: Expression, right: Expression) -> float:
+    types = {node.type for side in (left, right) for node in walk(side)}
+    return ROUNDING_STEPS * (FLOAT_EPSILON if "float" in types else DOUBLE_EPSILON)
+
+
+def _merge(ranges: list[Range]) -> list[Range]:
+    """Bounds on the same number together."""
+    merged: dict[Expression, Range] = {}
+    for found in ranges:
+        earlier = merged.get(found.number)
+        bounds = found.bounds if earlier is None else earlier.bounds + found.bounds
+        merged[found.number] = Range(found.number, bounds)
+    return list(merged.values())

@@ -1,0 +1,159 @@
+"""Join sequences: for each head the order in which the other streams are looked up, and how.
+
+The order is greedy: at every step the stream from which the fewest matches per row are expected. What has been
+seen counts first; before anything was seen, an equality is expected to give 1 match a row, a band 10, a time
+range or inequality 1,000, a nested loop 1,000,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+
+from braid.optimizer.indexes import usable_ranges
+from braid.plan.expressions import Column
+from braid.plan.join import Access, Bound, JoinPlan, Probe, Sequence, Stage
+from braid.plan.predicate import Conjunct
+from braid.state.manifest import Fanout
+
+EXPECTED_MATCHES: dict[Access, float] = {
+    "equality": 1.0,
+    "band": 10.0,
+    "time": 1e3,
+    "inequality": 1e3,
+    "nested loop": 1e6,
+}
+ENOUGH_PROBES = 1000.0
+
+
+def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[tuple[int, ...], ...]:
+    """For each head the streams in the order they are looked up."""
+    seen = {(f.head, f.stream): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
+    return tuple(_greedy_order(plan, head, seen) for head in range(len(plan.streams)))
+
+
+def build_sequence(plan: JoinPlan, head: int, order: Several[int]) -> Sequence:
+    """The join steps of a head for a given order."""
+    joined = [head]
+    probes = []
+    for stream in order:
+        probes.append(build_probe(plan, tuple(joined), stream))
+        joined.append(stream)
+    return Sequence(head, tuple(probes))
+
+
+def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
+    """How rows of the `joined` streams, already together, look up `stream`."""
+    number, keys = _choose_index(plan, joined, stream)
+    index = plan.streams[stream].indexes[number]
+    ranges = [r for r in usable_ranges(stream, frozenset(joined), plan.conjuncts) if r.number == index.range]
+    bounds = tuple(bound for found in ranges for bound in found.bounds)
+    conjuncts = _newly_applicable(plan, joined, stream)
+    stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)])
+    return Probe(
+        stream=stream,
+        access=_access(plan, joined, stream, bool(keys), bounds, number),
+        index=number,
+        keys=keys,
+        bounds=bounds,
+        checks=stages[0].conjuncts,
+        later=stages[1:],
+    )
+
+
+def _greedy_order(plan: JoinPlan, head: int, seen: dict[tuple[int, int], float]) -> tuple[int, ...]:
+    joined, left = [head], [n for n in range(len(plan.streams)) if n != head]
+    while left:
+        best = min(left, key=lambda stream: _expected(plan, head, tuple(joined), stream, seen))
+        joined.append(best)
+        left.remove(best)
+    return tuple(joined[1:])
+
+
+def _expected(
+    plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: dict[tuple[int, int], float]
+) -> float:
+    guess = EXPECTED_MATCHES[build_probe(plan, joined, stream).access]
+    return seen.get((head, stream), guess)
+
+
+def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The index with the most key parts the joined rows can give; then the one with a usable range."""
+    ranged = {r.number for r in usable_ranges(stream, frozenset(joined), plan.conjuncts)}
+    best: tuple[tuple[int, bool, int], int, tuple[tuple[int, int], ...]] | None = None
+    for number, index in enumerate(plan.streams[stream].indexes):
+        keys = []
+        for part in index.parts:
+            source = next((s for s in joined if plan.parts[part].side_of(s) is not None), None)
+            if source is not None:
+                keys.append((part, source))
+        if len(keys) < len(index.parts):
+            continue
+        worth = (len(keys), index.range in ranged, -number)
+        if best is None or worth > best[0]:
+            best = (worth, number, tuple(keys))
+    return (0, ()) if best is None else best[1:]
+
+
+def _access(
+    plan: JoinPlan, joined: tuple[int, ...], stream: int, keyed: bool, bounds: tuple[Bound, ...], number: int
+) -> Access:
+    if keyed:
+        return "equality"
+    target = plan.streams[stream]
+    ranged = target.indexes[number].range
+    sides = {bound.side for bound in bounds}
+    if isinstance(ranged, Column) and ranged.name == target.time:
+        windowed = target.window_us is not None or any(plan.streams[s].window_us is not None for s in joined)
+        return "time" if windowed or sides else "nested loop"
+    if len(sides) == 2:
+        return "band"
+    return "inequality" if sides else "nested loop"
+
+
+def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> list[int]:
+    """The conjuncts that can be decided now and could not before; pushed ones are decided at ingest."""
+    before = frozenset(joined)
+    after = before | {stream}
+    pushed = {number for numbers in plan.pushed for number in numbers}
+    fresh = []
+    for number, conjunct in enumerate(plan.conjuncts):
+        first_chance = stream in conjunct.streams or (len(joined) == 1 and conjunct.streams <= before)
+        if number not in pushed and conjunct.streams <= after and first_chance:
+            fresh.append(number)
+    return fresh
+
+
+def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], stream: int) -> bool:
+    """Whether looking up by a single exact key already decides this equality."""
+    equality = plan.conjuncts[number].equality
+    if equality is None or len(keys) != 1 or not plan.parts[keys[0][0]].exact:
+        return False
+    part = plan.parts[keys[0][0]]
+    return all(part.side_of(side.stream) == side for side in (equality.left, equality.right))
+
+
+def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:
+    """What cannot raise first, here and then in the JVM; then what can, in the order it was written."""
+    calm = [n for n in numbers if not _may_raise(plan.conjuncts[n])]
+    stages = [Stage("python", tuple(n for n in calm if not plan.conjuncts[n].in_jvm))]
+    in_jvm = tuple(n for n in calm if plan.conjuncts[n].in_jvm)
+    if in_jvm:
+        stages.append(Stage("jvm", in_jvm))
+    for number in numbers:
+        if number not in calm:
+            _append(stages, plan.conjuncts[number], number)
+    return tuple(stages)
+
+
+def _append(stages: list[Stage], conjunct: Conjunct, number: int) -> None:
+    """Stay where the previous conjunct ran if this one can run there too."""
+    last = stages[-1]
+    can_stay = conjunct.function is None if last.place == "jvm" else not conjunct.in_jvm
+    if can_stay:
+        stages[-1] = Stage(last.place, (*last.conjuncts, number))
+    else:
+        stages.append(Stage("jvm" if last.place == "python" else "python", (number,)))
+
+
+def _may_raise(conjunct: Conjunct) -> bool:
+    return conjunct.raises or conjunct.function is not None

@@ -1,0 +1,1 @@
+"""Where a row is stored and which units a probe visits."""

@@ -1,0 +1,1 @@
+"""What a query means and what will run, as data."""

@@ -1,0 +1,69 @@
+"""Typed expressions that Braid evaluates itself, with exactly Spark's meaning.
+
+Three kinds of node. A type is Spark's simple string ("int", "double", "timestamp", "decimal(10,2)");
+every day-time interval type is "interval". Literal values are plain numbers in the unit the column
+would have in memory: microseconds for timestamps and intervals, days for dates, unscaled integers for
+decimals. What does not fit these nodes is not an expression here: it stays SQL text for the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+Function: TypeAlias = OneOf[
+    "eq", "eq_null_safe", "lt", "le", "gt", "ge",
+    "and", "or", "not", "is_null", "is_not_null", "is_nan", "in",
+    "add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt",
+    "cast", "if", "coalesce",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a stream, by its flat name `stream.column`."""
+
+    name: str
+    stream: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal; `None` is NULL."""
+
+    value: int | float | bool | str | None
+    type: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of Spark's, applied. `ansi` says whether overflow and division by zero raise."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+    type: str
+    ansi: bool = True
+
+
+Expression: TypeAlias = Column | Constant | Call
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything below it, parents first."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+
+
+def columns_of(expression: Expression) -> tuple[Column, ...]:
+    """The distinct columns an expression reads, in order of appearance."""
+    return tuple(dict.fromkeys(node for node in walk(expression) if isinstance(node, Column)))
+
+
+def streams_of(expression: Expression) -> frozenset[int]:
+    """The streams an expression reads."""
+    return frozenset(column.stream for column in columns_of(expression))

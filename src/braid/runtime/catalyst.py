@@ -1,0 +1,89 @@
+"""Spark's expression trees, read over py4j into plain nodes.
+
+A node keeps its class name, its children and its Java object; everything else is asked when needed, since
+each question is a round trip to the JVM.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+_DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
+
+
+class Node:
+    """One node of a Catalyst tree, parsed or resolved."""
+
+    def __init__(self, java: Any) -> None:
+        self.java = java
+
+    @cached_property
+    def kind(self) -> str:
+        """The simple name of its class."""
+        return str(self.java.getClass().getSimpleName()).rstrip("$")
+
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
+        children = self.java.children()
+        return tuple(Node(children.apply(index)) for index in range(children.size()))
+
+    @cached_property
+    def type(self) -> str:
+        """Its Spark type; every day-time interval is `interval`."""
+        return braid_type(str(self.java.dataType().catalogString()))
+
+    @cached_property
+    def foldable(self) -> bool:
+        """Whether its value is the same for every row."""
+        return bool(self.java.foldable())
+
+    @cached_property
+    def eval_mode(self) -> str:
+        """ANSI, LEGACY or TRY, for arithmetic and casts."""
+        context = self.java if self.kind == "Cast" else self.java.evalContext()
+        return str(context.evalMode().toString())
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def constant(self) -> Any:
+        """The value of a foldable node in Spark's internal form; `NotConstant` when it has none."""
+        if not self.foldable:
+            raise NotConstant
+        try:
+            with quiet():
+                return self.java.eval(None)
+        except (PySparkException, Py4JJavaError) as error:
+            raise NotConstant from error
+
+
+class NotConstant(Exception):
+    """A node without a value of its own: it reads rows, or raises."""
+
+
+def braid_type(catalog_string: str) -> str:
+    """A type as Braid names it. Spark's calendar interval, also called `interval`, gets another name."""
+    if catalog_string == "interval":
+        return "calendar interval"
+    return "interval" if _DAY_TIME.fullmatch(catalog_string) else catalog_string
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps PySpark from logging the errors that Braid turns into its own."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before

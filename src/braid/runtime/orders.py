@@ -1,0 +1,80 @@
+"""Orders: what the driver tells the tasks of one job, as JSON in a local property of Spark's.
+
+A task's code and plan are fixed for a run; only its order changes from step to step, so one planned DataFrame
+serves all steps.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from braid.control.merging import Merge
+from braid.plan.layout import Layout
+from braid.state.manifest import Block
+
+PROPERTY = "braid.order"
+
+
+@dataclass(frozen=True)
+class IngestOrder:
+    """Take the rows of a step in: under these watermarks, spread by this layout."""
+
+    step: int
+    run: str
+    watermarks: tuple[int | None, ...]
+    layout: Layout
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> IngestOrder:
+        return IngestOrder(
+            content["step"],
+            content["run"],
+            tuple(content["watermarks"]),
+            Layout.from_json(content["layout"]),
+        )
+
+
+@dataclass(frozen=True)
+class ProbeOrder:
+    """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
+
+    `blocks` are all live ones with the step's own; `carried` are the files of the round before.
+    """
+
+    step: int
+    run: str
+    layouts: tuple[Layout, ...]
+    blocks: tuple[Block, ...]
+    orders: tuple[tuple[int, ...], ...]
+    merges: tuple[Merge, ...]
+    first_round: int
+    last_round: int
+    carried: tuple[str, ...]
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> ProbeOrder:
+        return ProbeOrder(
+            step=content["step"],
+            run=content["run"],
+            layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
+            blocks=tuple(Block.from_json(block) for block in content["blocks"]),
+            orders=tuple(tuple(order) for order in content["orders"]),
+            merges=tuple(Merge(**{**merge, "files": tuple(merge["files"])}) for merge in content["merges"]),
+            first_round=content["first_round"],
+            last_round=content["last_round"],
+            carried=tuple(content["carried"]),
+        )
+
+
+def encode(order: IngestOrder | ProbeOrder) -> str:
+    """The order as text small enough for a local property."""
+    return base64.b85encode(zlib.compress(json.dumps(asdict(order)).encode(), 1)).decode()
+
+
+def decode(text: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(text)))
+    return content

@@ -1,0 +1,109 @@
+"""Where a condition's text can be cut: at its outermost ANDs, and at the operator of an equality.
+
+Only text positions come from here. Whether a cut is right is for Spark's parser to say, so a caller
+compares the trees of the pieces with the tree of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
+_EQUALITIES = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
+
+
+def conjuncts(text: str) -> tuple[str, ...]:
+    """The text cut at every AND that binds the whole, through redundant parentheses."""
+    return tuple(_pieces(text, tokens_of(text))) or (text.strip(),)
+
+
+def equality_sides(text: str) -> tuple[str, str] | None:
+    """The texts around the only outermost `=`, `==` or `<=>`, None when there is not exactly one."""
+    tokens = tokens_of(text)
+    found = [token for token in _outermost(tokens) if token.token_type in _EQUALITIES]
+    if len(found) != 1:
+        return None
+    return text[: found[0].start].strip(), text[found[0].end + 1 :].strip()
+
+
+def without_alias(text: str) -> str:
+    """The text before a final `AS name` or `name`."""
+    tokens = tokens_of(text)
+    if len(tokens) < 2:
+        return text
+    last = tokens[-2] if tokens[-2].token_type == TokenType.ALIAS else tokens[-1]
+    return text[: last.start].strip()
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text; none when it is not Spark SQL as sqlglot reads it."""
+    try:
+        return list(Spark().tokenize(text))
+    except SqlglotError:
+        return []
+
+
+def _pieces(text: str, tokens: Sequence[Token]) -> Iterator[str]:
+    tokens = _without_parentheses(tokens)
+    if not tokens:
+        return
+    cuts = [-1, *_cuts(tokens), len(tokens)]
+    if len(cuts) == 2:
+        yield text[tokens[0].start : tokens[-1].end + 1]
+        return
+    for start, stop in zip(cuts, cuts[1:], strict=False):
+        yield from _pieces(text, tokens[start + 1 : stop])
+
+
+def _without_parentheses(tokens: Sequence[Token]) -> Sequence[Token]:
+    while len(tokens) > 2 and tokens[0].token_type == TokenType.L_PAREN and _closes(tokens) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    return tokens
+
+
+def _closes(tokens: Sequence[Token]) -> int:
+    depths = _depths(tokens)
+    return next((index for index, depth in enumerate(depths) if index and depth == 0), -1)
+
+
+def _cuts(tokens: Sequence[Token]) -> list[int]:
+    """Indexes of the ANDs that bind the whole; none below an OR."""
+    cuts, betweens = [], 0
+    for index, (token, depth) in enumerate(zip(tokens, _depths(tokens), strict=True)):
+        if depth or _is_name(tokens, index):
+            continue
+        if token.token_type == TokenType.OR:
+            return []
+        if token.token_type == TokenType.BETWEEN:
+            betweens += 1
+        elif token.token_type == TokenType.AND and betweens:
+            betweens -= 1
+        elif token.token_type == TokenType.AND:
+            cuts.append(index)
+    return cuts
+
+
+def _outermost(tokens: Sequence[Token]) -> Iterator[Token]:
+    for token, depth in zip(tokens, _depths(tokens), strict=True):
+        if depth == 0:
+            yield token
+
+
+def _depths(tokens: Sequence[Token]) -> list[int]:
+    """The nesting after each token, so that the last bracket of a pair has the depth outside it."""
+    depths, depth = [], 0
+    for index, token in enumerate(tokens):
+        if not _is_name(tokens, index):
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depths.append(depth)
+    return depths
+
+
+def _is_name(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a keyword is only the name of a column or field, as in `o.end`."""
+    return index > 0 and tokens[index - 1].token_type == TokenType.DOT

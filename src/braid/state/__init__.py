@@ -1,0 +1,1 @@
+"""Durable state: files, immutable blocks, the records that commit a step."""

@@ -1,0 +1,130 @@
+"""Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
+
+    magic | segment | segment | ... | footer (JSON) | footer length | footer checksum | magic
+
+A segment is one Arrow IPC stream holding one record batch, aligned so that a memory map of the file is the
+data itself. The footer lists the segments; nothing outside the file is needed to read it. A reader checks the
+footer when it opens the file and a segment when it first uses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+from braid.errors import CorruptStateError
+from braid.state.files import Files
+
+MAGIC = b"BRAIDBK1"
+ALIGNMENT = 64
+TAIL_BYTES = 8 + 8 + len(MAGIC)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The rows of one unit in a block; times are microseconds of event time."""
+
+    unit: int
+    route: int
+    offset: int
+    length: int
+    rows: int
+    min_time: int
+    max_time: int
+    checksum: str
+
+
+class BlockWriter:
+    """Writes one block; use as a context manager around `add`, then read `segments` and `size`."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._output = files.open_output(path)
+        self.segments: list[Segment] = []
+        self.size = 0
+
+    def __enter__(self) -> BlockWriter:
+        self._file: Any = self._output.__enter__()
+        self._write(MAGIC)
+        return self
+
+    def add(self, unit: int, route: int, batch: pa.RecordBatch, min_time: int, max_time: int) -> None:
+        self._write(b"\0" * (-self.size % ALIGNMENT))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        data = sink.getvalue()
+        checksum = xxhash.xxh3_64_hexdigest(memoryview(data))
+        self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
+        self._write(memoryview(data))
+
+    def __exit__(self, *problem: Any) -> None:
+        if problem[0] is None:
+            footer = json.dumps({"segments": [asdict(segment) for segment in self.segments]}).encode()
+            self._write(footer)
+            self._write(len(footer).to_bytes(8, "little"))
+            self._write(xxhash.xxh3_64_digest(footer))
+            self._write(MAGIC)
+        self._output.__exit__(*problem)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        self._file.write(data)
+        self.size += len(data)
+
+    @property
+    def rows(self) -> int:
+        return sum(segment.rows for segment in self.segments)
+
+
+class BlockReader:
+    """Opens a block from a buffer of the whole file."""
+
+    def __init__(self, buffer: pa.Buffer, path: str) -> None:
+        self._buffer = buffer
+        self._path = path
+        self._checked: set[int] = set()
+        self.segments = self._read_footer()
+
+    def segments_of(self, units: Iterable[int] | None = None, routes: Iterable[int] | None = None) -> list[Segment]:
+        """The segments stored at the given units, or labelled with the given routes; all by default."""
+        wanted_units = None if units is None else set(units)
+        wanted_routes = None if routes is None else set(routes)
+        return [
+            segment
+            for segment in self.segments
+            if (wanted_units is None or segment.unit in wanted_units)
+            and (wanted_routes is None or segment.route in wanted_routes)
+        ]
+
+    def batch(self, segment: Segment) -> pa.RecordBatch:
+        """The rows of a segment, without copying them."""
+        data = self._buffer.slice(segment.offset, segment.length)
+        if segment.offset not in self._checked:
+            if xxhash.xxh3_64_hexdigest(memoryview(data)) != segment.checksum:
+                raise self._corrupt(f"the segment at byte {segment.offset} fails its checksum")
+            self._checked.add(segment.offset)
+        with pa.ipc.open_stream(data) as stream:
+            return stream.read_next_batch()
+
+    def _read_footer(self) -> list[Segment]:
+        size = self._buffer.size
+        tail = self._buffer.slice(max(0, size - TAIL_BYTES)).to_pybytes()
+        if size < TAIL_BYTES + len(MAGIC) or not tail.endswith(MAGIC):
+            raise self._corrupt("it is truncated")
+        length = int.from_bytes(tail[:8], "little")
+        if length > size - TAIL_BYTES:
+            raise self._corrupt("its footer is damaged")
+        footer = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
+        if xxhash.xxh3_64_digest(footer) != tail[8:16]:
+            raise self._corrupt("its footer fails its checksum")
+        return [Segment(**entry) for entry in json.loads(footer)["segments"]]
+
+    def _corrupt(self, what: str) -> CorruptStateError:
+        return CorruptStateError(
+            f"The state block {self._path} is corrupt: {what}.",
+            hint="Restore the file from a copy of the checkpoint, then start the query again: it continues there.",
+        )

@@ -1,0 +1,231 @@
+"""One narrow door to storage, the same on the driver and in tasks.
+
+A location is a plain path or a URI. `locate` turns it into a `Files` and a path on it: local storage is used
+directly (memory maps, atomic links and renames), everything else through pyarrow's filesystems. Names of
+files are never reused, so the only operations that must be atomic are creating a record and moving a result.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from braid.errors import CorruptStateError, StorageError
+
+LOCAL_SCHEMES = ("", "file")
+ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+KNOWN_SCHEMES = ("file", "s3", "s3a", "gs", "abfs", "abfss", "hdfs")
+
+
+class Files(Protocol):
+    """What Braid asks of storage. Paths are those `locate` returned, or made of them with `/`."""
+
+    scheme: str
+    atomic_rename: bool
+
+    def read(self, path: str) -> bytes: ...
+    def map(self, path: str) -> pa.Buffer: ...
+    def open_output(self, path: str) -> Any: ...
+    def write_new(self, path: str, data: bytes) -> None: ...
+    def rename(self, source: str, target: str) -> None: ...
+    def exists(self, path: str) -> bool: ...
+    def list(self, directory: str) -> list[str]: ...
+    def delete(self, path: str) -> None: ...
+    def delete_tree(self, directory: str) -> None: ...
+    def make_directory(self, directory: str) -> None: ...
+
+
+@contextmanager
+def _explained(action: str, path: str) -> Iterator[None]:
+    """Storage errors as Braid's, with what to do; a missing file stays FileNotFoundError for the caller."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except OSError as error:
+        hint = "Check that the storage is reachable and writable, then start the query again: nothing is lost."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "Free space on that storage, then start the query again: nothing is lost."
+        raise StorageError(f"Could not {action} {path}: {error.strerror or error}", hint=hint) from error
+
+
+class LocalFiles:
+    """The local filesystem, or one mounted on every host."""
+
+    scheme = "file"
+    atomic_rename = True
+
+    def read(self, path: str) -> bytes:
+        with _explained("read", path):
+            return Path(path).read_bytes()
+
+    def map(self, path: str) -> pa.Buffer:
+        with _explained("map", path):
+            if os.path.getsize(path) == 0:
+                return pa.py_buffer(b"")
+            return pa.memory_map(path, "r").read_buffer()
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        with _explained("write", path):
+            try:
+                file = open(path, "xb")  # noqa: SIM115 (the parent may be missing on the first try)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                file = open(path, "xb")  # noqa: SIM115
+            with file:
+                yield file
+
+    def write_new(self, path: str, data: bytes) -> None:
+        temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{uuid.uuid4().hex}")
+        with _explained("write", path):
+            try:
+                with self.open_output(temporary) as file:
+                    file.write(data)
+                os.link(temporary, path)
+            finally:
+                if os.path.exists(temporary):
+                    os.unlink(temporary)
+
+    def rename(self, source: str, target: str) -> None:
+        with _explained("move", source):
+            try:
+                os.rename(source, target)
+            except FileNotFoundError:
+                if not os.path.exists(source):
+                    raise
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.rename(source, target)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def list(self, directory: str) -> list[str]:
+        with _explained("list", directory):
+            try:
+                return sorted(os.listdir(directory))
+            except FileNotFoundError:
+                return []
+
+    def delete(self, path: str) -> None:
+        with _explained("delete", path):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return
+
+    def delete_tree(self, directory: str) -> None:
+        with _explained("delete", directory):
+            try:
+                shutil.rmtree(directory)
+            except FileNotFoundError:
+                return
+
+    def make_directory(self, directory: str) -> None:
+        with _explained("create", directory):
+            os.makedirs(directory, exist_ok=True)
+
+
+class ArrowFiles:
+    """Any filesystem pyarrow reaches. Renames are atomic on HDFS only."""
+
+    def __init__(self, filesystem: pafs.FileSystem, scheme: str) -> None:
+        self.filesystem = filesystem
+        self.scheme = scheme
+        self.atomic_rename = scheme == "hdfs"
+
+    def read(self, path: str) -> bytes:
+        with _explained("read", path), self.filesystem.open_input_stream(path) as stream:
+            return bytes(stream.read())
+
+    def map(self, path: str) -> pa.Buffer:
+        with _explained("read", path), self.filesystem.open_input_file(path) as file:
+            return file.read_buffer()
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[Any]:
+        with _explained("write", path):
+            self.filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
+            with self.filesystem.open_output_stream(path) as stream:
+                yield stream
+
+    def write_new(self, path: str, data: bytes) -> None:
+        if self.exists(path):
+            raise FileExistsError(errno.EEXIST, "already written", path)
+        with self.open_output(path) as stream:
+            stream.write(data)
+
+    def rename(self, source: str, target: str) -> None:
+        with _explained("move", source):
+            self.filesystem.move(source, target)
+
+    def exists(self, path: str) -> bool:
+        return bool(self.filesystem.get_file_info(path).type != pafs.FileType.NotFound)
+
+    def list(self, directory: str) -> list[str]:
+        with _explained("list", directory):
+            selector = pafs.FileSelector(directory, allow_not_found=True)
+            return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
+
+    def delete(self, path: str) -> None:
+        with _explained("delete", path):
+            if self.exists(path):
+                self.filesystem.delete_file(path)
+
+    def delete_tree(self, directory: str) -> None:
+        with _explained("delete", directory):
+            if self.exists(directory):
+                self.filesystem.delete_dir(directory)
+
+    def make_directory(self, directory: str) -> None:
+        with _explained("create", directory):
+            self.filesystem.create_dir(directory, recursive=True)
+
+
+def scheme_of(location: str) -> str:
+    """The scheme of a location; empty for a plain path."""
+    scheme = urlparse(location).scheme
+    return "" if len(scheme) == 1 else scheme
+
+
+def locate(location: str) -> tuple[Files, str]:
+    """The filesystem a location is on, and its path there."""
+    scheme = scheme_of(location)
+    if scheme in LOCAL_SCHEMES:
+        path = unquote(urlparse(location).path) if scheme else location
+        return LocalFiles(), os.path.abspath(path)
+    if scheme not in KNOWN_SCHEMES:
+        raise StorageError(
+            f"Cannot use the location {location!r}: the scheme {scheme!r} is not known.",
+            hint=f"Use a path, or one of {', '.join(s + '://' for s in KNOWN_SCHEMES)}.",
+        )
+    uri = ARROW_SCHEMES.get(scheme, scheme) + location[len(scheme) :]
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(uri)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            f"Cannot reach the location {location!r}: {error}",
+            hint="Tasks use pyarrow's filesystems: give the Python workers the same credentials as Spark has.",
+        ) from error
+    return ArrowFiles(filesystem, scheme), path.rstrip("/")
+
+
+def read_required(files: Files, path: str, what: str) -> bytes:
+    """The bytes of a file that a record names; its absence is corruption, said as such."""
+    try:
+        return files.read(path)
+    except FileNotFoundError as error:
+        raise CorruptStateError(
+            f"The {what} {path} is missing.",
+            hint="Restore the file from a copy of the checkpoint, then start the query again.",
+        ) from error

@@ -1,0 +1,130 @@
+"""The manifest: everything that is state after a step, and the moves that publish the step's results.
+
+State after step b is manifest b and the files it names; nothing else. A delta record holds what a step has
+already fixed before it is committed, so that a replay neither reads the source nor decides again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from braid.plan.layout import Layout
+
+
+@dataclass(frozen=True)
+class Block:
+    """A live block: rows of one stream that arrived in the steps `first_step` to `last_step`.
+
+    `epoch` names the layout it was stored under; `units` those it has rows of, None when it may have any.
+    """
+
+    file: str
+    stream: int
+    first_step: int
+    last_step: int
+    epoch: int
+    units: tuple[int, ...] | None
+    rows: int
+    size: int
+    min_time: int
+    max_time: int
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Block:
+        units = content["units"]
+        return Block(**{**content, "units": None if units is None else tuple(units)})
+
+
+@dataclass(frozen=True)
+class Move:
+    """A staged file and the name under which it is published."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is known of a stream between two steps; times of events in µs, of the clock in ms."""
+
+    newest_us: int | None
+    watermark_us: int | None
+    active_ms: int
+
+
+@dataclass(frozen=True)
+class Fanout:
+    """How many results a head's lookup of a stream gave per probing row, as seen so far."""
+
+    head: int
+    stream: int
+    probes: float
+    matches: float
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none)."""
+
+    step: int
+    batch: int
+    run: str
+    written_ms: int
+    marks: tuple[Mark, ...]
+    layouts: tuple[Layout, ...]
+    blocks: tuple[Block, ...]
+    moves: tuple[Move, ...] = ()
+    dropped: tuple[str, ...] = ()
+    fanouts: tuple[Fanout, ...] = ()
+    progress: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> Layout:
+        """The layout new rows are stored under."""
+        return self.layouts[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Manifest:
+        known = dict(content)
+        known["marks"] = tuple(Mark(**mark) for mark in content["marks"])
+        known["layouts"] = tuple(Layout.from_json(layout) for layout in content["layouts"])
+        known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
+        known["moves"] = tuple(Move(**move) for move in content["moves"])
+        known["fanouts"] = tuple(Fanout(**fanout) for fanout in content["fanouts"])
+        known["dropped"] = tuple(content["dropped"])
+        return Manifest(**known)
+
+
+@dataclass(frozen=True)
+class DeltaRecord:
+    """What a step fixed before it was committed: its input blocks, its clock, its decisions."""
+
+    step: int
+    batch: int
+    run: str
+    now_ms: int
+    watermarks: tuple[int | None, ...]
+    idle: tuple[bool, ...]
+    epoch: int
+    orders: tuple[tuple[int, ...], ...]
+    blocks: tuple[Block, ...]
+    newest: tuple[int | None, ...]
+    input_rows: tuple[int, ...]
+    late_rows: tuple[int, ...]
+    late_files: tuple[Move, ...]
+    moved_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> DeltaRecord:
+        known = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+        known["orders"] = tuple(tuple(order) for order in content["orders"])
+        known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
+        known["late_files"] = tuple(Move(**move) for move in content["late_files"])
+        return DeltaRecord(**known)

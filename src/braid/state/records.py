@@ -1,0 +1,33 @@
+"""Records: small checksummed JSON files that are written once and never changed.
+
+The first line is the checksum of the second. A record that exists is whole; a record that fails its
+checksum is reported, never used.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import xxhash
+
+from braid.errors import CorruptStateError
+from braid.state.files import Files, read_required
+
+
+def write_record(files: Files, path: str, content: dict[str, Any]) -> None:
+    """Create the record; FileExistsError if it is there already."""
+    body = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+    files.write_new(path, xxhash.xxh3_64_hexdigest(body).encode() + b"\n" + body)
+
+
+def read_record(files: Files, path: str, what: str) -> dict[str, Any]:
+    """The content of a record that must exist."""
+    checksum, _, body = read_required(files, path, what).partition(b"\n")
+    if xxhash.xxh3_64_hexdigest(body).encode() != checksum:
+        raise CorruptStateError(
+            f"The {what} {path} is corrupt: it fails its checksum.",
+            hint="Restore the file from a copy of the checkpoint, then start the query again.",
+        )
+    content: dict[str, Any] = json.loads(body)
+    return content

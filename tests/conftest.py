@@ -1,0 +1,74 @@
+"""Fixtures that every room of tests shares. Nothing here imports PySpark until a test asks for `spark`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that start a JVM, and keeps them out of `tests/unit`."""
+    for item in items:
+        if "spark" not in getattr(item, "fixturenames", ()):
+            continue
+        item.add_marker(pytest.mark.spark)
+        if item.path.is_relative_to(TESTS / "unit"):
+            raise pytest.UsageError(f"{item.nodeid} asks for the spark fixture; unit tests run without Spark: move it")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One local session for the whole run, with UTC times and nothing written outside pytest's own directory."""
+    prepare_worker_environment()
+    from pyspark.sql import SparkSession
+
+    directory = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # A host name that does not resolve must not stop the tests.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.local.dir": str(directory / "local"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("braid-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    for query in session.streams.active:
+        query.stop()
+    session.stop()
+
+
+def prepare_worker_environment() -> None:
+    """Python workers inherit the environment the JVM is started with, so it is set before that.
+
+    PySpark turns timestamps into naive datetimes in the process's own zone; `TZ=Asia/Tokyo make test` tries another.
+    Workers need the repository on their path to find functions that test modules define.
+    """
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("TZ", "UTC")
+    time.tzset()
+    paths = [str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
