@@ -104,6 +104,13 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
             yield pairs
 
 
+def check_rows(rows: Rows, checks: list[Conjunct]) -> Positions:
+    """The positions of the rows that pass every check, for rows that hold all columns themselves."""
+    everywhere = np.arange(rows.length)
+    nothing = Rows({}, {}, 0)
+    return _check(Pairs(rows, nothing, everywhere, everywhere), checks).left_positions
+
+
 def _match_pairs(
     probing: Probing, segment: StoredSegment, index: SortedIndex, ranges: Ranges, checks: list[Conjunct]
 ) -> Iterator[Pairs]:
@@ -183,7 +190,13 @@ def _call(check: Conjunct, predicate: PythonPredicate, pairs: Pairs) -> Mask:
     """A Python predicate on candidate pairs, distrusted: its result must be one boolean a pair."""
     arrays = [pairs.array(column.name) for column in check.columns]
     arrays = [arrays[_position(check, name)] for name in predicate.columns]
-    result = predicate.function(*arrays)
+    try:
+        result = predicate.function(*arrays)
+    except Exception as error:  # noqa: BLE001 (the function is the user's: whatever it raises is named as its own)
+        raise PredicateError(
+            f"The Python predicate {predicate.name} raised {type(error).__name__}: {error}",
+            hint="Fix the function and start the query again: it continues with the same batch.",
+        ) from error
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
     if isinstance(result, pa.Array):
@@ -303,6 +316,3 @@ def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray
     low = np.where(earliest == EARLIEST, np.nan, np.nextafter(earliest.astype(np.float64), -np.inf))
     high = np.where(latest == LATEST, np.nan, np.nextafter(latest.astype(np.float64), np.inf))
     return Limits(np.fmax(limits.lower, low), np.fmin(limits.upper, high))
-
-
-__all__ = ["Counters", "Positions", "Probing", "StoredSegment", "match", "prepare"]

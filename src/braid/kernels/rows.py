@@ -36,6 +36,9 @@ class Rows:
             found = self._vectors[name] = to_vector(self.columns[name], self.types[name])
         return found
 
+    def array(self, name: str) -> pa.Array:
+        return self.columns[name]
+
     def times(self, name: str) -> npt.NDArray[np.int64]:
         """An event-time column as microseconds; stored rows have no null times."""
         return np.asarray(self.vector(name).values)

@@ -1,77 +1,41 @@
-"""Predicates and selections, checked and typed by Spark's own parser and analyzer before anything runs.
+"""Predicates and selections as data: conjuncts with their equalities, outputs with their names and types.
 
-Expressions are rewritten to flat column names and resolved on an empty DataFrame that has those columns.
-Every mistake is raised here, as one of Braid's errors, while the query is built.
+Every mistake in a query's texts is raised here, as one of Braid's errors, while the query is built.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from braid.errors import (
-    NondeterministicError,
-    PredicateTypeError,
-    QueryError,
-    SyntaxProblem,
-    UnknownStreamError,
-    UnsupportedExpressionError,
-)
-from braid.plan.expressions import Column, Constant
+from braid.errors import PredicateTypeError, QueryError, SyntaxProblem, UnknownStreamError
+from braid.plan.expressions import Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 from braid.runtime import splitting
-from braid.runtime.catalyst import Node, quiet
+from braid.runtime.catalyst import Node
 from braid.runtime.raising import may_raise
-from braid.runtime.references import RESULT_TIME, AnalyzedStream, Names, Resolved, quote, references, rewrite
-from braid.runtime.translate import Zone, translate
+from braid.runtime.references import RESULT_TIME, AnalyzedStream, quote, references
+from braid.runtime.resolution import Analyzed, Resolver, leaves, unsupported
+from braid.runtime.translate import translate, widens_exactly
 
 __all__ = ["AnalyzedStream", "Analyzer"]
-
-Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
-
-_SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
-_CLOCKS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime"})
-_MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
-_MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;|$)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class _Expression:
-    """An expression after analysis: as written, over flat columns, and resolved."""
-
-    written: str
-    sql: str
-    parsed: Node
-    references: tuple[Resolved, ...]
-    resolved: Node
-    name: str
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(dict.fromkeys(one.column for one in self.references))
 
 
 class Analyzer:
     """Turns the texts of a query into conjuncts and outputs over the given streams."""
 
     def __init__(self, spark: SparkSession, streams: Sequence[AnalyzedStream]) -> None:
-        self._spark = spark
-        self._streams = tuple(streams)
-        self._parser: Any = spark._jsparkSession.sessionState().sqlParser()
-        self._names = Names(streams, spark.conf.get("spark.sql.caseSensitive") == "true")
-        self._zone = _session_zone(spark)
-        self._empty = self._empty_frame()
+        self._resolver = Resolver(spark, streams)
+        self._names = self._resolver.names
 
     def predicate(self, text: str) -> tuple[Conjunct, ...]:
         """The conjuncts of a boolean SQL expression, in the order written."""
-        whole = self._parse(text, "predicate")
-        self._refuse_alias(whole, text)
-        self._analyze(text.strip(), "predicate")
+        whole = self._resolver.parse(text, "predicate")
+        _refuse_alias(whole, text)
         return tuple(self._conjunct(piece) for piece in self._split(text, whole))
 
     def python_predicate(
@@ -82,20 +46,19 @@ class Analyzer:
         cost: float | None = None,
     ) -> Conjunct:
         """A Python function of whole columns as a conjunct."""
-        resolved = tuple(self._plain_column(text) for text in columns)
+        found = tuple(self._whole_column(text) for text in columns)
         name = getattr(function, "__name__", type(function).__name__)
-        flat = tuple(column.name for column in resolved)
-        predicate = PythonPredicate(function, flat, name, selectivity, cost)
+        predicate = PythonPredicate(function, tuple(column.name for column in found), name, selectivity, cost)
         written = f"{name}({', '.join(columns)})"
-        return Conjunct(written, written, tuple(dict.fromkeys(resolved)), None, True, function=predicate)
+        return Conjunct(written, written, tuple(dict.fromkeys(found)), None, raises=True, function=predicate)
 
     def selection(self, expressions: Sequence[str]) -> tuple[Output, ...]:
         """The outputs of selected expressions, stars expanded."""
         if not expressions:
             raise QueryError(
-                "A selection without expressions was given.",
+                "A selection was given without expressions.",
                 "At least one is needed.",
-                "leave .select out for one struct column per stream.",
+                "leave .select out to get one struct column per stream.",
             )
         outputs = tuple(output for text in expressions for output in self._outputs(text))
         _refuse_duplicates(outputs)
@@ -103,198 +66,175 @@ class Analyzer:
 
     def default_selection(self) -> tuple[Output, ...]:
         """One struct column per stream, named after it, and the result time."""
-        structs = (self._struct(index, stream) for index, stream in enumerate(self._streams))
+        structs = (self._struct(index) for index in range(len(self._names.streams)))
         outputs = (*structs, *self._outputs(RESULT_TIME))
         _refuse_duplicates(outputs)
         return outputs
 
+    def _split(self, text: str, whole: Node) -> tuple[str, ...]:
+        """The conjuncts' texts, or the whole when a cut is not what Spark's parser understood."""
+        pieces, expected = splitting.conjuncts(text), leaves(whole)
+        cut_as_parsed = len(pieces) == len(expected) and all(
+            self._resolver.parses_to(piece, leaf) for piece, leaf in zip(pieces, expected, strict=True)
+        )
+        return pieces if cut_as_parsed else (text.strip(),)
+
     def _conjunct(self, text: str) -> Conjunct:
-        analyzed = self._analyze(text, "predicate")
-        type = analyzed.resolved.type
-        if type == "void":
-            return Conjunct(text, "CAST(NULL AS BOOLEAN)", (), Constant(None, "boolean"), False)
-        if type != "boolean":
+        analyzed = self._resolver.analyze(text, "predicate")
+        if analyzed.resolved.type == "void":
+            return _null(analyzed)
+        if analyzed.resolved.type != "boolean":
             raise PredicateTypeError(
-                f"The predicate {text} has type {type}, not boolean.",
-                "A predicate is a condition: true, false or NULL for each pair of rows.",
+                f"The predicate {text} has type {analyzed.resolved.type}, not boolean.",
+                "A predicate is true, false or NULL for each combination of rows.",
                 "compare it with something, as in o.a = q.b.",
             )
         return Conjunct(
             written=text,
             sql=analyzed.sql,
             columns=analyzed.columns,
-            expression=translate(analyzed.resolved, self._names.by_flat_name, self._zone),
+            expression=self._translate(analyzed.resolved),
             raises=may_raise(analyzed.resolved),
             equality=self._equality(analyzed),
         )
 
-    def _split(self, text: str, whole: Node) -> tuple[str, ...]:
-        """The conjuncts' texts, or the whole when the cut is not what Spark's parser understood."""
-        pieces = splitting.conjuncts(text)
-        leaves = list(_leaves(whole))
-        try:
-            cut = [leaf for piece in pieces for leaf in _leaves(self._parse(piece, "predicate"))]
-        except SyntaxProblem:
-            return (text.strip(),)
-        same = len(cut) == len(leaves) and all(a.java.equals(b.java) for a, b in zip(cut, leaves, strict=True))
-        return pieces if same else (text.strip(),)
-
-    def _equality(self, analyzed: _Expression) -> Equality | None:
+    def _equality(self, analyzed: Analyzed) -> Equality | None:
         root = analyzed.resolved
         if root.kind not in ("EqualTo", "EqualNullSafe") or analyzed.parsed.kind != root.kind:
             return None
         texts = splitting.equality_sides(analyzed.written)
-        if texts is None or " collate " in root.children[0].type:
+        if texts is None:
             return None
-        sides = [self._side(text, *pair) for text, *pair in zip(texts, analyzed.parsed.children, root.children, strict=True)]
-        left, right = sides
+        left = self._side(texts[0], analyzed.parsed.children[0], root.children[0])
+        right = self._side(texts[1], analyzed.parsed.children[1], root.children[1])
         if left is None or right is None or left.stream == right.stream:
             return None
-        return Equality(left, right, root.kind == "EqualNullSafe")
+        return Equality(left, right, null_safe=root.kind == "EqualNullSafe")
 
     def _side(self, text: str, parsed: Node, resolved: Node) -> Side | None:
-        """One side of an equality, None unless it is over one stream and its text means the same."""
-        try:
-            if not self._parse(text, "predicate").java.equals(parsed.java):
-                return None
-        except SyntaxProblem:
+        """One side of an equality, None unless its text means the node and reads one stream."""
+        # A collated key is equal to others of different bytes, which no hash or order of ours respects.
+        if " collate " in resolved.type or not self._resolver.parses_to(text, *leaves(parsed)):
             return None
-        analyzed = self._analyze(text, "predicate")
-        columns = analyzed.columns
-        if len({column.stream for column in columns}) != 1:
+        analyzed = self._resolver.analyze(text, "predicate")
+        if len({column.stream for column in analyzed.columns}) != 1:
             return None
         sql = analyzed.sql
-        if analyzed.resolved.type != resolved.type or resolved.type == "interval":
+        if not analyzed.resolved.java.semanticEquals(resolved.java):
             sql = f"CAST({sql} AS {resolved.java.dataType().sql()})"
-        if not self._resolve(sql)[0].java.semanticEquals(resolved.java):
-            return None
-        expression = translate(resolved, self._names.by_flat_name, self._zone)
-        return Side(sql, columns, expression, resolved.type, may_raise(resolved))
+            cast, _ = self._resolver.resolve(sql, text, "predicate")
+            if not (cast.java.semanticEquals(resolved.java) or widens_exactly(resolved, analyzed.resolved)):
+                return None
+        return Side(sql, analyzed.columns, self._translate(resolved), resolved.type, may_raise(resolved))
+
+    def _translate(self, node: Node) -> Expression | None:
+        return translate(node, self._names.by_flat_name, self._resolver.zone)
 
     def _outputs(self, text: str) -> Iterator[Output]:
-        parsed = self._parse(text, "selection")
+        parsed = self._resolver.parse(text, "selection")
         if parsed.kind == "UnresolvedStar":
-            for flat in self._star(parsed, text):
-                yield from self._outputs(flat)
+            for column in self._star(parsed, text):
+                yield from self._outputs(column)
             return
         if parsed.kind == "MultiAlias":
-            _unsupported(text, "selection", "several names for one expression")
+            unsupported(text, "selection", "several names for one expression")
         alias = str(parsed.java.name()) if parsed.kind == "Alias" else None
-        analyzed = self._analyze(self._unaliased(text, parsed), "selection")
-        yield self._output(analyzed, alias or _output_name(analyzed))
+        analyzed = self._resolver.analyze(self._unaliased(text, parsed), "selection")
+        yield self._output(analyzed, alias or _automatic_name(analyzed))
 
-    def _output(self, analyzed: _Expression, name: str) -> Output:
-        type_json = str(analyzed.resolved.java.dataType().json())
-        expression = translate(analyzed.resolved, self._names.by_flat_name, self._zone)
-        if analyzed.resolved.kind == "AttributeReference":
-            expression = self._names.by_flat_name[str(analyzed.resolved.java.name())]
-        return Output(name, analyzed.sql, analyzed.columns, expression, type_json)
+    def _output(self, analyzed: Analyzed, name: str) -> Output:
+        node = analyzed.resolved
+        expression = self._translate(node)
+        if node.kind == "AttributeReference":
+            # A bare column needs no evaluation, so its type may be any.
+            expression = self._names.by_flat_name[str(node.java.name())]
+        return Output(name, analyzed.sql, analyzed.columns, expression, str(node.java.dataType().json()))
 
     def _unaliased(self, text: str, parsed: Node) -> str:
-        if parsed.kind != "Alias":
-            return text.strip()
-        stripped = splitting.without_alias(text)
-        try:
-            same = self._parse(stripped, "selection").java.equals(parsed.children[0].java)
-        except SyntaxProblem:
-            return text.strip()
-        return stripped if same else text.strip()
+        """The text of the expression alone, without its alias and the comments around it."""
+        expected = leaves(parsed.children[0] if parsed.kind == "Alias" else parsed)
+        candidates = (prefix for prefix in splitting.prefixes(text) if self._resolver.parses_to(prefix, *expected))
+        return next(candidates, text.strip())
 
     def _star(self, parsed: Node, text: str) -> Iterator[str]:
         """The columns of `*` or `stream.*`, as texts."""
-        target = parsed.java.target()
-        wanted = range(len(self._streams))
+        streams, target = self._names.streams, parsed.java.target()
+        wanted: Sequence[int] = range(len(streams))
         if target.isDefined():
             name = str(target.get().mkString("."))
             index = self._names.stream_index(name)
             if index is None:
                 raise UnknownStreamError(
                     f"The selection has {text.strip()}, but {name} is no stream of this join.",
-                    f"Streams: {', '.join(self._names.streams)}.",
+                    f"Streams: {', '.join(streams)}.",
                     "write * or stream.* with one of them.",
                 )
-            wanted = range(index, index + 1)
+            wanted = (index,)
         for index in wanted:
             for column in self._names.by_stream[index]:
-                yield f"{quote(self._names.streams[index])}.{quote(column)}"
+                yield f"{quote(streams[index])}.{quote(column)}"
 
-    def _struct(self, index: int, stream: AnalyzedStream) -> Output:
-        columns = self._names.by_stream[index]
-        fields = ", ".join(f"'{_escape(name)}', {quote(column.name)}" for name, column in columns.items())
+    def _struct(self, index: int) -> Output:
+        name, columns = self._names.streams[index], self._names.by_stream[index]
+        fields = ", ".join(f"{_string(field)}, {quote(column.name)}" for field, column in columns.items())
         sql = f"named_struct({fields})"
-        resolved, _ = self._resolve(sql)
-        return Output(stream.name, sql, tuple(columns.values()), None, str(resolved.java.dataType().json()))
+        node, _ = self._resolver.resolve(sql, name, "selection")
+        type_json = str(node.java.dataType().json())
+        return Output(name, sql, tuple(columns.values()), None, type_json, tuple(columns.items()))
 
-    def _plain_column(self, text: str) -> Column:
-        parsed = self._parse(text, "Python predicate")
-        found = tuple(references(parsed))
-        if parsed.kind != "UnresolvedAttribute":
-            raise QueryError(
-                f"The Python predicate takes {text.strip()}, which is not a plain column.",
-                "Its arguments are columns: stream.column, or a bare name that one stream has.",
-                "compute the expression in the stream's DataFrame and pass that column.",
-            )
-        resolved = self._names.resolve(found[0], "Python predicate")
-        if resolved is None or resolved.fields:
-            raise QueryError(
-                f"The Python predicate takes {text.strip()}, which is not a whole column.",
-                "Its arguments are columns: stream.column, or a bare name that one stream has.",
-                "pass the struct column, and take the field out in the function.",
-            )
-        return resolved.column
+    def _whole_column(self, text: str) -> Column:
+        parsed = self._resolver.parse(text, "Python predicate")
+        found = [self._names.resolve(reference, "Python predicate") for reference in references(parsed)]
+        if parsed.kind == "UnresolvedAttribute" and found[0] is not None and not found[0].fields:
+            return found[0].column
+        raise QueryError(
+            f"The Python predicate takes {text.strip()}, which is not a whole column.",
+            "Its arguments are columns: stream.column, or a bare name that only one stream has.",
+            "compute the value in the stream's DataFrame and pass that column.",
+        )
 
-    def _analyze(self, text: str, place: Place) -> _Expression:
-        parsed = self._parse(text, place)
-        _refuse_parsed(parsed, text, place)
-        found = (self._names.resolve(reference, place) for reference in references(parsed))
-        resolved = tuple(one for one in found if one is not None)
-        sql = rewrite(text, resolved)
-        node, name = self._resolve(sql, text, place)
-        _refuse_changing(node, text, place)
-        return _Expression(text, sql, parsed, resolved, node, name)
 
-    def _resolve(self, sql: str, written: str = "", place: Place = "predicate") -> tuple[Node, str]:
-        """The resolved tree of an expression over flat columns, and the name Spark gives it."""
-        try:
-            with quiet():
-                frame = self._empty.selectExpr(sql)
-        except AnalysisException as error:
-            raise QueryError(
-                f"The {place} {written} cannot be resolved: {_spark_message(error)}",
-                f"Read as: {sql}",
-                "change the expression so that Spark accepts its functions and types.",
-            ) from None
-        plan = frame._jdf.queryExecution().analyzed()
-        _refuse_plan(Node(plan), written, place)
-        root = Node(plan.expressions().apply(0))
-        return (root.children[0] if root.kind == "Alias" else root), frame.columns[0]
+def _null(analyzed: Analyzed) -> Conjunct:
+    """A predicate of the void type: NULL, unless it raises."""
+    sql, raises = f"CAST({analyzed.sql} AS BOOLEAN)", may_raise(analyzed.resolved)
+    expression = None if raises else Constant(None, "boolean")
+    return Conjunct(analyzed.written, sql, analyzed.columns, expression, raises)
 
-    def _parse(self, text: str, place: Place) -> Node:
-        if not text.strip():
-            raise SyntaxProblem(f"The {place} is empty.", "A Spark SQL expression is needed.", "write one, as in o.a = q.b.")
-        try:
-            with quiet():
-                return Node(self._parser.parseExpression(text))
-        except ParseException as error:
-            raise SyntaxProblem(
-                f"The {place} cannot be parsed: {_spark_message(error)}",
-                _pointer(text, error),
-                "correct the Spark SQL at the caret.",
-            ) from None
 
-    def _refuse_alias(self, parsed: Node, text: str) -> None:
-        if parsed.kind in ("Alias", "MultiAlias") and splitting.without_alias(text) != text:
-            raise SyntaxProblem(
-                f"The predicate {text.strip()} ends with a name, {parsed.java.name()}.",
-                "Only selected expressions have names.",
-                "remove it, or add the operator that is missing before it.",
-            )
+def _automatic_name(analyzed: Analyzed) -> str:
+    """Spark's name of an unaliased expression, its columns as the user wrote them; a cast has its column's name."""
+    named = analyzed.parsed
+    while named.kind == "Cast":
+        named = named.children[0]
+    if named.kind == "UnresolvedAttribute" and analyzed.references:
+        return analyzed.references[0].reference.parts[-1]
+    name = analyzed.name
+    for one in analyzed.references:
+        flat = re.escape(".".join((one.column.name, *one.fields)))
+        name = re.sub(rf"(?<![\w.]){flat}(?!\w)", one.reference.written.replace("\\", r"\\"), name)
+    return name
 
-    def _empty_frame(self) -> DataFrame:
-        fields = [
-            {"name": f"{stream.name}.{field.name}", "type": field.dataType.jsonValue(), "nullable": True, "metadata": {}}
-            for stream in self._streams
-            for field in stream.schema.fields
-        ]
-        fields.append({"name": RESULT_TIME, "type": self._names.result_time.type, "nullable": True, "metadata": {}})
-        return _empty(self._spark, fields)
+
+def _string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _refuse_alias(parsed: Node, text: str) -> None:
+    if parsed.kind == "Alias":
+        raise SyntaxProblem(
+            f"The predicate {text.strip()} ends with a name, {parsed.java.name()}.",
+            "Only selected expressions have names.",
+            "remove it, or write the operator that is missing before it.",
+        )
+
+
+def _refuse_duplicates(outputs: Sequence[Output]) -> None:
+    counts = Counter(output.name.lower() for output in outputs)
+    twice = sorted({output.name for output in outputs if counts[output.name.lower()] > 1})
+    if twice:
+        raise QueryError(
+            f"The selection has several columns with one name: {', '.join(twice)}.",
+            "Names of output columns differ, whatever their case.",
+            "alias them, as in o.id AS order_id.",
+        )

@@ -6,7 +6,6 @@ each question is a round trip to the JVM.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 
@@ -81,7 +81,8 @@ def braid_type(catalog_string: str) -> str:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keeps PySpark from logging the errors that Braid turns into its own."""
-    logger = logging.getLogger("SQLQueryContextLogger")
+    # PySpark's own class: a plain logger of this name would break PySpark when it logs.
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, logger.disabled = logger.disabled, True
     try:
         yield

@@ -9,23 +9,21 @@ from __future__ import annotations
 from braid.kernels.vectors import decimal_digits
 from braid.runtime.catalyst import Node, NotConstant
 
-_SAFE = frozenset(
-    """
-    AttributeReference Alias EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual
-    And Or Not IsNull IsNotNull IsNaN In InSet Between With CommonExpressionRef CommonExpressionDef
-    If CaseWhen Coalesce Nvl Nvl2 NullIf NullIfResult EqualNull NaNvl Greatest Least
-    GetStructField GetMapValue CreateNamedStruct UnaryPositive DatetimeSub SubtractTimestamps
-    Upper Lower StringTrim StringTrimLeft StringTrimRight StringTrimBoth Length OctetLength BitLength
-    Substring Left Right Concat StartsWith EndsWith Contains StringInstr Ascii Collate ResolvedCollation
-    Year Month DayOfMonth DayOfWeek DayOfYear WeekDay WeekOfYear Quarter Hour Minute Second Extract
-    UnixMicros UnixMillis UnixSeconds DateDiff
-    XxHash64 Murmur3Hash Md5 Sha1 Crc32 BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
-    Sqrt Cbrt Exp Signum Pow Sin Cos Tan Asin Acos Atan Atan2 Sinh Cosh Tanh ToRadians ToDegrees
-    TryAdd TrySubtract TryMultiply TryDivide TryMod
-    ArrayContains ArrayExists ArrayForAll ArrayFilter ArrayTransform LambdaFunction NamedLambdaVariable
-    LikeAny LikeAll
-    """.split()
-)
+_SAFE = frozenset({
+    "AttributeReference", "Alias", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",
+    "GreaterThanOrEqual", "And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "In", "InSet", "Between", "With",
+    "CommonExpressionRef", "CommonExpressionDef", "If", "CaseWhen", "Coalesce", "Nvl", "Nvl2", "NullIf",
+    "NullIfResult", "EqualNull", "NaNvl", "Greatest", "Least", "GetStructField", "GetMapValue", "CreateNamedStruct",
+    "UnaryPositive", "DatetimeSub", "SubtractTimestamps", "Upper", "Lower", "StringTrim", "StringTrimLeft",
+    "StringTrimRight", "StringTrimBoth", "Length", "OctetLength", "BitLength", "Substring", "Left", "Right", "Concat",
+    "StartsWith", "EndsWith", "Contains", "StringInstr", "Ascii", "Collate", "ResolvedCollation", "Year", "Month",
+    "DayOfMonth", "DayOfWeek", "DayOfYear", "WeekDay", "WeekOfYear", "Quarter", "Hour", "Minute", "Second", "Extract",
+    "UnixMicros", "UnixMillis", "UnixSeconds", "DateDiff", "XxHash64", "Murmur3Hash", "Md5", "Sha1", "Crc32",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Signum", "Pow", "Sin", "Cos",
+    "Tan", "Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "ToRadians", "ToDegrees", "TryAdd", "TrySubtract",
+    "TryMultiply", "TryDivide", "TryMod", "ArrayContains", "ArrayExists", "ArrayForAll", "ArrayFilter",
+    "ArrayTransform", "LambdaFunction", "NamedLambdaVariable",
+})  # fmt: skip
 _ARITHMETIC = frozenset({"Add", "Subtract", "Multiply"})
 _SIGNS = frozenset({"UnaryMinus", "Abs"})
 _DIVISIONS = frozenset({"Divide", "Remainder", "IntegralDivide", "Pmod"})
@@ -38,17 +36,17 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 def may_raise(node: Node) -> bool:
     """Whether some row could make a resolved expression raise."""
-    if node.foldable:
-        return _constant_raises(node)
+    if node.foldable and _has_value(node):
+        return False
     return not _is_safe(node) or any(may_raise(child) for child in node.children)
 
 
-def _constant_raises(node: Node) -> bool:
+def _has_value(node: Node) -> bool:
     try:
         node.constant()
     except NotConstant:
-        return True
-    return False
+        return False
+    return True
 
 
 def _is_safe(node: Node) -> bool:
@@ -77,7 +75,8 @@ def _is_safe(node: Node) -> bool:
 def _safe_arithmetic(node: Node) -> bool:
     if node.type == "interval":
         return node.kind != "Multiply"
-    return node.type in _FLOATS or node.eval_mode != "ANSI"
+    # Intervals of months overflow in every mode.
+    return node.type in _FLOATS or (node.eval_mode != "ANSI" and not node.type.startswith("interval"))
 
 
 def _safe_division(node: Node) -> bool:
@@ -108,4 +107,4 @@ def _safe_pattern(node: Node) -> bool:
         pattern = node.children[1].constant()
     except NotConstant:
         return False
-    return pattern is None or chr(int(ord(node.java.escapeChar()))) not in str(pattern.toString())
+    return pattern is None or str(node.java.escapeChar()) not in str(pattern.toString())

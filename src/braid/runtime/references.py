@@ -1,7 +1,7 @@
 """Column references of an expression: found by Spark's parser, resolved to streams, rewritten to flat names.
 
 The flat name of column c of stream s is `s.c`, in the spelling of the stream and of its schema. Positions
-come from the parser's own attribute nodes, in UTF-16 units.
+come from the parser's own attribute nodes, in code points.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AnalyzedStream:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column reference at a place of a text, in UTF-16 units, both ends included."""
+    """A column reference at a place of a text, both ends included."""
 
     start: int
     stop: int
@@ -79,7 +79,7 @@ class Names:
             return Resolved(reference, self.result_time, ())
         stream = self.stream_index(first)
         if rest and stream is not None:
-            return self._in_stream(reference, stream)
+            return self._in_stream(reference, stream, place)
         found = [column for index in range(len(self.streams)) if (column := self._find(index, first)) is not None]
         if len(found) > 1:
             raise self._ambiguous(reference, found, place)
@@ -95,13 +95,13 @@ class Names:
     def same(self, left: str, right: str) -> bool:
         return left == right or (not self.case_sensitive and left.lower() == right.lower())
 
-    def _in_stream(self, reference: Reference, stream: int) -> Resolved:
+    def _in_stream(self, reference: Reference, stream: int, place: str) -> Resolved:
         _, name, *fields = reference.parts
         column = self._find(stream, name)
         if column is None:
             known = list(self.by_stream[stream])
             raise UnknownColumnError(
-                f"{reference.written} was read as a column, but stream {self.streams[stream]} has no column {name}.",
+                f"The {place} reads {reference.written}, but stream {self.streams[stream]} has no column {name}.",
                 f"Known columns of {self.streams[stream]}: {', '.join(known)}.",
                 _closest(name, known, f"{self.streams[stream]}."),
             )
@@ -164,11 +164,9 @@ def references(node: Node, parameters: tuple[str, ...] = ()) -> Iterator[Referen
 
 def rewrite(text: str, resolved: Sequence[Resolved]) -> str:
     """The text with each reference replaced by its flat name."""
-    units = text.encode("utf-16-le")
     for one in sorted(resolved, key=lambda item: item.reference.start, reverse=True):
-        before, after = units[: 2 * one.reference.start], units[2 * (one.reference.stop + 1) :]
-        units = before + one.sql.encode("utf-16-le") + after
-    return units.decode("utf-16-le")
+        text = text[: one.reference.start] + one.sql + text[one.reference.stop + 1 :]
+    return text
 
 
 def quote(name: str) -> str:

@@ -7,10 +7,11 @@ compares the trees of the pieces with the tree of the whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
@@ -19,25 +20,27 @@ _EQUALITIES = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
 
 def conjuncts(text: str) -> tuple[str, ...]:
     """The text cut at every AND that binds the whole, through redundant parentheses."""
-    return tuple(_pieces(text, tokens_of(text))) or (text.strip(),)
+    return tuple(_pieces(text, tokens_of(text))) or (trimmed(text),)
 
 
 def equality_sides(text: str) -> tuple[str, str] | None:
     """The texts around the only outermost `=`, `==` or `<=>`, None when there is not exactly one."""
-    tokens = tokens_of(text)
-    found = [token for token in _outermost(tokens) if token.token_type in _EQUALITIES]
+    found = [token for token in _outermost(tokens_of(text)) if token.token_type in _EQUALITIES]
     if len(found) != 1:
         return None
-    return text[: found[0].start].strip(), text[found[0].end + 1 :].strip()
+    return trimmed(text[: found[0].start]), trimmed(text[found[0].end + 1 :])
 
 
-def without_alias(text: str) -> str:
-    """The text before a final `AS name` or `name`."""
+def prefixes(text: str) -> Iterator[str]:
+    """The text, and the text without its last tokens, longest first: one of them ends before an alias."""
     tokens = tokens_of(text)
-    if len(tokens) < 2:
-        return text
-    last = tokens[-2] if tokens[-2].token_type == TokenType.ALIAS else tokens[-1]
-    return text[: last.start].strip()
+    for last in range(len(tokens) - 1, -1, -1):
+        yield text[tokens[0].start : tokens[last].end + 1]
+
+
+def trimmed(text: str) -> str:
+    """The text without comments and blanks around it; one at the end would swallow what is put after it."""
+    return next(prefixes(text), text.strip())
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -56,7 +59,7 @@ def _pieces(text: str, tokens: Sequence[Token]) -> Iterator[str]:
     if len(cuts) == 2:
         yield text[tokens[0].start : tokens[-1].end + 1]
         return
-    for start, stop in zip(cuts, cuts[1:], strict=False):
+    for start, stop in pairwise(cuts):
         yield from _pieces(text, tokens[start + 1 : stop])
 
 

@@ -68,6 +68,23 @@ def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expressi
         return None
 
 
+def widens_exactly(node: Node, inner: Node) -> bool:
+    """Whether a node is only casts around another, each between integers or decimals and losing nothing."""
+    while node.kind == "Cast":
+        source, target = node.children[0].type, node.type
+        whole_or_decimal = all(type in _INTEGERS or decimal_digits(type) for type in (source, target))
+        if not (whole_or_decimal and node.java.canUpCast(*_java_types(node))):
+            return False
+        node = node.children[0]
+        if node.java.semanticEquals(inner.java):
+            return True
+    return False
+
+
+def _java_types(cast: Node) -> tuple[Any, Any]:
+    return cast.children[0].java.dataType(), cast.java.dataType()
+
+
 class _Translation:
     def __init__(self, columns: Mapping[str, Column], zone: Zone) -> None:
         self.columns = columns
@@ -81,7 +98,10 @@ class _Translation:
         if node.kind == "AttributeReference":
             return self._column(node)
         if node.foldable:
-            return _constant(node)
+            try:
+                return _constant(node)
+            except NotConstant:
+                pass  # it raises, or only its parts can be evaluated: then the rules apply
         return _RULES.get(node.kind, _refuse)(self, node)
 
     def all(self, node: Node) -> tuple[Expression, ...]:
@@ -208,10 +228,7 @@ def _supported(type: str) -> bool:
 
 
 def _constant(node: Node) -> Constant:
-    try:
-        value = node.constant()
-    except NotConstant as error:
-        raise _Untranslatable from error
+    value = node.constant()
     _require(value is None or node.type not in ("binary", "void"))
     return Constant(None if value is None else _plain(value, node.type), node.type)
 
@@ -232,7 +249,7 @@ def _shared_id(node: Node) -> str:
 
 def _keeps_interval(node: Node) -> bool:
     """A cast to an interval with finer or equal fields changes nothing; to coarser ones it truncates."""
-    source, target = node.children[0].java.dataType(), node.java.dataType()
+    source, target = _java_types(node)
     return int(target.endField()) >= int(source.endField())
 
 

@@ -1,0 +1,27 @@
+"""Braid: windowed joins of streams with any predicate, on Spark, exactly once."""
+
+from braid.api.join import Join, join
+from braid.api.run import Run
+from braid.api.stream import Stream, stream
+from braid.api.udf import udf
+from braid.api.writer import Writer
+from braid.errors import BraidError
+from braid.optimizer.strategies import Auto, Biclique, Partitioned
+from braid.query.windows import unbounded
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Auto",
+    "Biclique",
+    "BraidError",
+    "Join",
+    "Partitioned",
+    "Run",
+    "Stream",
+    "Writer",
+    "join",
+    "stream",
+    "udf",
+    "unbounded",
+]

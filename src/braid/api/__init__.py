@@ -1,0 +1,1 @@
+"""What the user holds: streams, joins, writers, runs."""

@@ -1,0 +1,73 @@
+"""`Run`: a handle on a started query, with the habits of Spark's `StreamingQuery`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from braid.errors import BraidError
+from braid.runtime.execution import Execution
+
+
+class Run:
+    """A query that was started. Returned by `writeStream.start()`."""
+
+    def __init__(self, execution: Execution, name: str | None) -> None:
+        self._execution = execution
+        self._name = name
+
+    @property
+    def id(self) -> str:
+        """The query's id: the same over all runs of one checkpoint."""
+        return self._execution.id
+
+    @property
+    def runId(self) -> str:
+        """The id of this run."""
+        return self._execution.run_id
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    @property
+    def isActive(self) -> bool:
+        return bool(self._execution.query.isActive)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the run is doing."""
+        spark = self._execution.query.status
+        return {**spark, "message": f"{self._execution.state}: {spark['message']}"}
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:
+        """The record of the newest step, None before the first."""
+        progress = self._execution.progress
+        return progress[-1] if progress else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:
+        """The records of the newest steps, the oldest first."""
+        return list(self._execution.progress)
+
+    def awaitTermination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, or for `timeout` seconds; raises the error that ended it."""
+        ended = self._execution.await_end(timeout)
+        failure = self._execution.failure() if ended else None
+        if failure is not None:
+            raise failure
+        return ended
+
+    def exception(self) -> BraidError | None:
+        """The error that ended the run, if one did."""
+        return None if self.isActive else self._execution.failure()
+
+    def stop(self) -> None:
+        """End the run between two steps."""
+        self._execution.stop()
+
+    def late_rows(self) -> DataFrame:
+        """The late rows that are kept: `stream`, `batch`, `watermark`, and `row` as JSON."""
+        return self._execution.late.read()

@@ -1,0 +1,97 @@
+"""`braid.stream`: a DataFrame with an event time, a window and a name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+
+from braid.errors import StreamError
+from braid.query.durations import duration_us
+from braid.query.windows import Unbounded, Window, read_lateness, read_window
+from braid.runtime.session import require_classic
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One input of a join. Made by `braid.stream`."""
+
+    name: str
+    df: DataFrame
+    time: str
+    window: Window
+    lateness_us: int | None
+    lateness_given: bool
+    idle_after_ms: int | None
+
+    @property
+    def schema(self) -> StructType:
+        return self.df.schema
+
+
+def stream(
+    name: str,
+    df: DataFrame,
+    *,
+    time: str,
+    window: str | timedelta | Unbounded,
+    lateness: str | timedelta | Unbounded | None = None,
+    idle_after: str | timedelta | None = None,
+) -> Stream:
+    """Name a DataFrame as an input of a join.
+
+    `time` is its event-time column, `window` how long its rows are joined, `lateness` how far behind its newest row
+    a row may arrive, `idle_after` how long it may be silent before the others stop waiting for it.
+    """
+    _check_name(name)
+    require_classic(name, df)
+    column = _time_column(name, df, time)
+    idle_us = None if idle_after is None else duration_us(f"idle_after of stream {name!r}", idle_after)
+    return Stream(
+        name=name,
+        df=df,
+        time=column,
+        window=read_window(name, window),
+        lateness_us=0 if lateness is None else read_lateness(name, lateness),
+        lateness_given=lateness is not None,
+        idle_after_ms=None if idle_us is None else max(1, idle_us // 1000),
+    )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
+        raise StreamError(
+            f"{name!r} cannot be the name of a stream.",
+            hint="Use letters, digits and underscores, starting with a letter: expressions say name.column.",
+        )
+    if name.lower() == "result_time":
+        raise StreamError("A stream cannot be named result_time: that is the time of a result.")
+
+
+def _time_column(name: str, df: DataFrame, time: str) -> str:
+    """The column's own spelling, if there is one column of that name and it holds timestamps."""
+    repeated = {column for column in df.columns if sum(c.lower() == column.lower() for c in df.columns) > 1}
+    if repeated:
+        raise StreamError(
+            f"The stream {name!r} has several columns named {', '.join(sorted(repeated))}.",
+            hint="Rename them with .withColumnRenamed or select(... .alias(...)) before braid.stream.",
+        )
+    found = [column for column in df.columns if column.lower() == str(time).lower()]
+    if not found:
+        raise StreamError(
+            f"The stream {name!r} has no column {time!r} to take event times from.",
+            detail=f"Its columns: {', '.join(df.columns)}",
+            hint="Name one of them as time=...",
+        )
+    kind = df.schema[found[0]].dataType
+    if not isinstance(kind, TimestampType | TimestampNTZType):
+        raise StreamError(
+            f"The event time {name}.{found[0]} has type {kind.simpleString()}; it must be timestamp or timestamp_ntz.",
+            hint=f"Convert it first, for example df.withColumn({found[0]!r}, timestamp_seconds({found[0]!r})).",
+        )
+    return found[0]

@@ -1,0 +1,143 @@
+"""`writeStream`: how and where a query runs, with the habits of Spark's `DataStreamWriter`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from braid.api.run import Run
+from braid.errors import SinkError
+from braid.optimizer.strategies import Strategy
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+from braid.query.durations import duration_us
+from braid.runtime.batch import scratch_location
+from braid.runtime.execution import Execution, Job
+from braid.runtime.outputs import SinkChoice, choose_sink
+from braid.runtime.storage import qualify
+
+DEFAULT_RETENTION = "7 days"
+WITHOUT_CHECKPOINT = ("memory", "console", "noop")
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a writer was made for."""
+
+    spark: SparkSession
+    question: Question
+    plan: JoinPlan
+    strategy: Strategy
+    frames: Sequence[DataFrame]
+    schema: StructType
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Settings of a run; every method returns a new writer, `start` runs it."""
+
+    _query: Query
+    _format: str = "parquet"
+    _options: tuple[tuple[str, str], ...] = ()
+    _name: str | None = None
+    _trigger: tuple[tuple[str, Any], ...] = ()
+    _function: Callable[[DataFrame, int], None] | None = None
+
+    def format(self, source: str) -> Writer:
+        """`parquet`, `memory`, `console`, `noop`, or any batch format of Spark's."""
+        return replace(self, _format=source)
+
+    def option(self, key: str, value: Any) -> Writer:
+        """`path`, `checkpointLocation`, `retention`, or an option of the format."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
+        return replace(self, _options=(*kept, (key, text)))
+
+    def options(self, **options: Any) -> Writer:
+        """Several options at once."""
+        writer = self
+        for key, value in options.items():
+            writer = writer.option(key, value)
+        return writer
+
+    def queryName(self, name: str) -> Writer:
+        """The name of the run; with format `memory`, also that of its table."""
+        return replace(self, _name=name)
+
+    def trigger(
+        self,
+        *,
+        processingTime: str | None = None,
+        once: bool | None = None,
+        availableNow: bool | None = None,
+    ) -> Writer:
+        """When steps run: every so often, or until what is there now is processed."""
+        given = {"processingTime": processingTime, "once": once, "availableNow": availableNow}
+        chosen = {name: value for name, value in given.items() if value}
+        if len(chosen) != 1:
+            raise SinkError(
+                f"A trigger needs exactly one of processingTime, once and availableNow, but got {len(chosen)}.",
+                hint='For example .trigger(processingTime="1 second") or .trigger(availableNow=True).',
+            )
+        if processingTime:
+            duration_us("processingTime", processingTime)
+        return replace(self, _trigger=tuple(chosen.items()))
+
+    def foreachBatch(self, function: Callable[[DataFrame, int], None]) -> Writer:
+        """Hand each step's results to a function, with the step's number."""
+        if not callable(function):
+            raise SinkError(f"foreachBatch needs a function of a DataFrame and a batch id, but got {function!r}.")
+        return replace(self, _function=function)
+
+    def outputMode(self, mode: str) -> Writer:
+        """`append`: every result once. The other modes belong to aggregations."""
+        if mode.lower() != "append":
+            raise SinkError(
+                f"The output mode {mode!r} does not fit a join, whose results never change.",
+                hint='Use .outputMode("append"), which is the default.',
+            )
+        return self
+
+    def start(self, path: str | None = None) -> Run:
+        """Run the query."""
+        writer = self if path is None else self.option("path", path)
+        spark = writer._query.spark
+        options = {name.lower(): value for name, value in writer._options}
+        checkpoint = writer._checkpoint(options)
+        sink = choose_sink(
+            spark,
+            SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
+            checkpoint,
+            writer._query.schema,
+            writer._query.plan.output_schema,
+        )
+        retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
+        job = Job(
+            question=writer._query.question,
+            plan=writer._query.plan,
+            strategy=writer._query.strategy,
+            frames=writer._query.frames,
+            checkpoint=checkpoint,
+            locations=sink.locations,
+            make_sink=sink.make,
+            trigger=dict(writer._trigger),
+            name=writer._name,
+            retention_ms=retention_us // 1000,
+        )
+        return Run(Execution(spark, job), writer._name)
+
+    def _checkpoint(self, options: dict[str, str]) -> str:
+        given = options.get("checkpointlocation")
+        if given is not None:
+            return qualify(self._query.spark, given, "checkpointLocation")
+        if self._function is None and self._format.lower() in WITHOUT_CHECKPOINT:
+            return scratch_location(self._query.spark, "checkpoint")
+        what = "foreachBatch" if self._function is not None else f"the format {self._format!r}"
+        raise SinkError(
+            f"A run with {what} needs a checkpointLocation: it is where the query continues after a restart.",
+            hint='Add .option("checkpointLocation", "...").',
+        )

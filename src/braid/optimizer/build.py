@@ -1,0 +1,123 @@
+"""From the question to the plan: the rules in their order.
+
+    push selections      what one stream alone decides, and cannot raise, is decided at ingest
+    gather key parts     equalities become classes of sides that are equal in every result
+    bound retention      how long a row may wait for a partner, from windows and comparisons of event times
+    prune columns        only what a conjunct or the selection still reads is stored
+    require columns      a row with a null that no result can have is not stored
+    choose indexes       how each stream's rows are sorted
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from braid.optimizer.indexes import build_indexes
+from braid.optimizer.keys import build_parts, common_part
+from braid.optimizer.retention import check_auto_windows, derive_bounds
+from braid.plan.expressions import Call, Column, Expression, columns_of
+from braid.plan.join import JoinPlan, KeyPart, StreamPlan, part_column
+from braid.plan.predicate import Conjunct
+from braid.plan.question import Question, StreamQuestion
+
+COMPARISONS = frozenset({"eq", "lt", "le", "gt", "ge"})
+STRICT = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt", "cast"})
+
+
+def build_plan(question: Question) -> JoinPlan:
+    """The plan of an analysed question."""
+    streams, conjuncts = question.streams, question.conjuncts
+    pushed = tuple(_pushed(conjuncts, stream.number) for stream in streams)
+    parts = build_parts(conjuncts)
+    bounds = derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], conjuncts)
+    check_auto_windows([s.name for s in streams], [s.automatic for s in streams], bounds)
+    plans = tuple(_stream_plan(question, stream, parts, pushed[stream.number]) for stream in streams)
+    return JoinPlan(
+        streams=plans,
+        conjuncts=conjuncts,
+        pushed=pushed,
+        parts=parts,
+        outputs=question.outputs,
+        retention_us=bounds,
+        common_part=common_part(parts, len(streams)),
+        time_zone=question.time_zone,
+        schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
+        output_schema=question.output_schema,
+    )
+
+
+def _pushed(conjuncts: tuple[Conjunct, ...], stream: int) -> tuple[int, ...]:
+    return tuple(
+        number
+        for number, conjunct in enumerate(conjuncts)
+        if conjunct.streams == {stream} and not conjunct.raises and conjunct.function is None
+    )
+
+
+def _stream_plan(
+    question: Question, stream: StreamQuestion, parts: tuple[KeyPart, ...], pushed: tuple[int, ...]
+) -> StreamPlan:
+    number = stream.number
+    return StreamPlan(
+        name=stream.name,
+        number=number,
+        time=stream.time,
+        columns=_needed(question, stream, pushed),
+        window_us=stream.window_us,
+        lateness_us=stream.lateness_us,
+        idle_after_ms=stream.idle_after_ms,
+        required=_required(question.conjuncts, parts, number),
+        indexes=build_indexes(number, len(question.streams), stream.time_column, parts, question.conjuncts),
+    )
+
+
+def _needed(question: Question, stream: StreamQuestion, pushed: tuple[int, ...]) -> tuple[Column, ...]:
+    """The columns that are read after ingest, in the stream's own order."""
+    read = {stream.time}
+    for number, conjunct in enumerate(question.conjuncts):
+        if number not in pushed:
+            read |= {column.name for column in conjunct.columns}
+    for output in question.outputs:
+        read |= {column.name for column in output.columns}
+    return tuple(column for column in stream.columns if column.name in read)
+
+
+def _required(conjuncts: tuple[Conjunct, ...], parts: tuple[KeyPart, ...], stream: int) -> tuple[str, ...]:
+    """Columns whose null makes a conjunct null, and the hashes of key parts that must not be null."""
+    names: dict[str, None] = {}
+    for conjunct in conjuncts:
+        if conjunct.expression is not None:
+            for column in _strict_columns(conjunct.expression):
+                if column.stream == stream:
+                    names[column.name] = None
+    for part in parts:
+        if stream in part.streams and not part.exact and not part.null_safe:
+            names[part_column(part.number, stream)] = None
+    return tuple(names)
+
+
+def _strict_columns(expression: Expression) -> list[Column]:
+    """The columns that are null in no row for which the expression is true."""
+    if not isinstance(expression, Call):
+        return [expression] if isinstance(expression, Column) else []
+    if expression.function == "and":
+        return [column for argument in expression.arguments for column in _strict_columns(argument)]
+    if expression.function in COMPARISONS and all(_is_strict(argument) for argument in expression.arguments):
+        return list(columns_of(expression))
+    return []
+
+
+def _is_strict(expression: Expression) -> bool:
+    if not isinstance(expression, Call):
+        return True
+    return expression.function in STRICT and all(_is_strict(argument) for argument in expression.arguments)
+
+
+def _stored_schema(stream: StreamQuestion, plan: StreamPlan, parts: tuple[KeyPart, ...]) -> pa.Schema:
+    fields = [stream.schema.field(column.name) for column in plan.columns]
+    hashes = [
+        pa.field(part_column(part.number, stream.number), pa.int64())
+        for part in parts
+        if stream.number in part.streams and not part.exact
+    ]
+    return pa.schema([*fields, *hashes])

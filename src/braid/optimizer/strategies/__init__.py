@@ -1,0 +1,12 @@
+"""Strategies, one a file: each turns a plan and the size of the cluster into a layout, or says why it cannot."""
+
+from __future__ import annotations
+
+from braid.optimizer.strategies.auto import Auto
+from braid.optimizer.strategies.biclique import Biclique
+from braid.optimizer.strategies.partitioned import Partitioned
+from braid.optimizer.strategies.strategy import Strategy
+
+STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, Auto)
+
+__all__ = ["STRATEGIES", "Auto", "Biclique", "Partitioned", "Strategy"]

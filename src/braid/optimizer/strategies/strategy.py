@@ -1,0 +1,28 @@
+"""What a strategy is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from braid.errors import StrategyError
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+
+
+class Strategy(Protocol):
+    """Chooses how rows are spread over units."""
+
+    def layout(self, plan: JoinPlan, slots: int) -> Layout:
+        """The layout for a cluster of `slots` slots; StrategyError if the strategy cannot run the plan."""
+        ...
+
+    def describe(self) -> str:
+        """The strategy as a user would write it."""
+        ...
+
+
+def positive(what: str, value: int) -> int:
+    """The value, if it is a whole number of at least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise StrategyError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    return value

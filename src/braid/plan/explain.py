@@ -1,0 +1,149 @@
+"""Explain: every stage of a plan as text a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+
+from braid.errors import QueryError
+from braid.plan.expressions import Call, Column, Constant, Expression
+from braid.plan.join import Bound, Index, JoinPlan, Probe, Sequence
+from braid.plan.layout import Layout
+from braid.plan.question import Question
+
+STAGES = ("question", "physical", "layout")
+
+
+def explain(
+    question: Question,
+    plan: JoinPlan,
+    sequences: Several[Sequence],
+    strategy: str,
+    layout: Layout,
+    slots: int,
+    stage: str | None,
+) -> str:
+    """One stage, or all of them."""
+    if stage is not None and stage not in STAGES:
+        raise QueryError(f"There is no stage {stage!r} to explain.", hint=f"Use one of {', '.join(STAGES)}.")
+    parts = {
+        "question": lambda: _question(question),
+        "physical": lambda: _physical(plan, sequences),
+        "layout": lambda: _layout(strategy, layout, slots),
+    }
+    chosen = STAGES if stage is None else (stage,)
+    return "\n\n".join(parts[name]() for name in chosen)
+
+
+def _question(question: Question) -> str:
+    lines = ["== Question =="]
+    for stream in question.streams:
+        window = "auto" if stream.automatic else _duration(stream.window_us)
+        lines.append(f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}")
+    lines += [f"on {conjunct.written}" for conjunct in question.conjuncts] or ["on nothing: every pair in the window"]
+    lines.append(f"select {', '.join(output.name for output in question.outputs)}")
+    return "\n".join(lines)
+
+
+def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
+    lines = ["== Physical plan =="]
+    if not any(len(conjunct.streams) > 1 for conjunct in plan.conjuncts):
+        lines.append("warning: no predicate relates the streams; this is a cross join of everything in the window")
+    for stream in plan.streams:
+        lines.append(f"stream {stream.name}")
+        lines.append(f"  stores {', '.join(column.name for column in stream.columns)}")
+        lines += [f"  sorted by {_index(plan, index, stream.number)}" for index in stream.indexes]
+        lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
+        lines.append(f"  kept until {_kept(plan, stream.number)}")
+    for sequence in sequences:
+        lines.append(f"new rows of {plan.streams[sequence.head].name}")
+        for probe in sequence.probes:
+            lines += _probe(plan, probe)
+    if plan.jvm_outputs:
+        lines.append("selection: in the JVM")
+    return "\n".join(lines)
+
+
+def _probe(plan: JoinPlan, probe: Probe) -> list[str]:
+    target = plan.streams[probe.stream]
+    lines = [f"  look up {target.name} by {probe.access}: {_how(plan, probe)}"]
+    lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
+    for stage in probe.later:
+        place = "Python" if stage.place == "python" else "the JVM"
+        lines += [f"    then in {place}: {plan.conjuncts[n].written}" for n in stage.conjuncts]
+    return lines
+
+
+def _how(plan: JoinPlan, probe: Probe) -> str:
+    pieces = []
+    for part, source in probe.keys:
+        mine, theirs = plan.parts[part].side_of(probe.stream), plan.parts[part].side_of(source)
+        if mine is not None and theirs is not None:
+            pieces.append(f"{_plain(mine.sql)} = {_plain(theirs.sql)}")
+    number = plan.streams[probe.stream].indexes[probe.index].range
+    if number is not None:
+        pieces += [f"{render(number)} {_bound(bound)}" for bound in probe.bounds]
+        if isinstance(number, Column) and number.name == plan.streams[probe.stream].time and probe.access != "nested loop":
+            pieces.append("within the window")
+    return ", ".join(pieces) or "every row kept"
+
+
+def _bound(bound: Bound) -> str:
+    sign = ">=" if bound.side == "lower" else "<="
+    terms = " + ".join(render(expression) for expression in bound.plus)
+    terms += "".join(f" - {render(expression)}" for expression in bound.minus)
+    offset = "" if bound.offset == 0 else f" {'+' if bound.offset > 0 else '-'} {abs(bound.offset):g}"
+    return f"{sign} {terms}{offset}"
+
+
+def _index(plan: JoinPlan, index: Index, stream: int) -> str:
+    keys = [plan.parts[part].side_of(stream) for part in index.parts]
+    names = [_plain(side.sql) for side in keys if side is not None]
+    if index.range is not None:
+        names.append(render(index.range))
+    return ", ".join(names)
+
+
+def _kept(plan: JoinPlan, stream: int) -> str:
+    pieces = []
+    for other, reach in enumerate(plan.retention_us[stream]):
+        if other != stream:
+            name = plan.streams[other].name
+            pieces.append("for ever" if reach is None else f"the watermark of {name} is more than {_duration(reach)} later")
+    return "for ever" if "for ever" in pieces else " and ".join(pieces)
+
+
+def _layout(strategy: str, layout: Layout, slots: int) -> str:
+    lines = ["== Layout ==", f"strategy {strategy}: {layout.kind} on {slots} slots"]
+    if layout.kind == "partitioned":
+        lines.append(f"{layout.units[0]} units, each with every stream's rows of its share of the keys")
+    else:
+        routing = "random routing" if layout.groups == 1 else f"{layout.groups} subgroups by key (ContRand)"
+        lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
+    return "\n".join(lines)
+
+
+def render(expression: Expression) -> str:
+    """An expression as readable text."""
+    if isinstance(expression, Column):
+        return expression.name
+    if isinstance(expression, Constant):
+        return "NULL" if expression.value is None else str(expression.value)
+    return _render_call(expression)
+
+
+def _render_call(call: Call) -> str:
+    signs = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+    arguments = [render(argument) for argument in call.arguments]
+    if call.function in signs:
+        return f"({f' {signs[call.function]} '.join(arguments)})"
+    if call.function == "cast":
+        return f"{arguments[0]} as {call.type}"
+    return f"{call.function}({', '.join(arguments)})"
+
+
+def _plain(sql: str) -> str:
+    return sql.replace("`", "")
+
+
+def _duration(microseconds: int | None) -> str:
+    return "unbounded" if microseconds is None else f"{microseconds / 1e6:g} s"

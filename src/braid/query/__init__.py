@@ -1,0 +1,1 @@
+"""What the user asks: durations, windows, the settings of a stream."""

@@ -1,0 +1,71 @@
+"""The answer for static inputs: the same engine, one step, in a scratch checkpoint."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import uuid
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from braid.errors import StorageError
+from braid.optimizer.strategies import Strategy
+from braid.plan.join import JoinPlan
+from braid.runtime.session import is_one_host, slot_count
+from braid.runtime.sinks import STAGING, FileSink
+from braid.runtime.spark_cluster import SparkCluster
+from braid.runtime.steps import StepRunner
+from braid.runtime.storage import prove_shared, qualify
+from braid.runtime.tasks import Locations
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import locate
+
+SCRATCH = "spark.braid.scratchLocation"
+
+
+def run_batch(
+    spark: SparkSession, plan: JoinPlan, strategy: Strategy, frames: Sequence[DataFrame], schema: StructType
+) -> DataFrame:
+    """Join static DataFrames; the result lies in scratch storage until the process ends."""
+    location = scratch_location(spark, "batch")
+    prove_shared(spark, location, "scratch location")
+    files, path = locate(location)
+    output = f"{location}/result"
+    slots = slot_count(spark)
+    cluster = SparkCluster(spark, plan, Locations(location, f"{output}/{STAGING}", "none"), slots)
+    identity = uuid.uuid4().hex
+    sink = FileSink(files, f"{path}/result", identity)
+    steps = StepRunner(plan, Checkpoint(files, path), cluster, sink, identity, strategy.layout(plan, slots))
+    try:
+        cluster.take_batch(cluster.source(frames))
+        steps.run(0)
+    finally:
+        cluster.close()
+        files.delete_tree(f"{path}/blocks")
+    if not [name for name in files.list(f"{path}/result") if name.endswith(".parquet")]:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(output)
+
+
+def scratch_location(spark: SparkSession, purpose: str) -> str:
+    """A new directory for files of this process: a temporary one, or below a shared location on a cluster."""
+    shared = spark.conf.get(SCRATCH, None)
+    if shared is None and not is_one_host(spark):
+        raise StorageError(
+            "Braid needs storage that all hosts reach, and this query names none.",
+            hint=f"Set the Spark configuration {SCRATCH} to a shared location (hdfs://, s3a://, gs://, abfss://), or "
+            "give a checkpointLocation.",
+        )
+    if shared is None:
+        location = tempfile.mkdtemp(prefix=f"braid-{purpose}-")
+    else:
+        location = f"{qualify(spark, shared, SCRATCH)}/braid-{purpose}-{uuid.uuid4().hex}"
+    atexit.register(_remove, location)
+    return location
+
+
+def _remove(location: str) -> None:
+    files, path = locate(location)
+    files.delete_tree(path)

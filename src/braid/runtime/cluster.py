@@ -1,0 +1,25 @@
+"""What a step needs of whoever runs its tasks: Spark in earnest, a single process in tests."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from braid.runtime.orders import IngestOrder, ProbeOrder
+
+
+class Cluster(Protocol):
+    """Runs the tasks of a step and returns their reports."""
+
+    slots: int
+
+    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+        """Take the rows of the current batch in: one report per task."""
+        ...
+
+    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
+        """Run one probe job: one report per slot."""
+        ...
+
+    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
+        """Whether a round must end its job because the JVM filters what it finds."""
+        ...

@@ -1,0 +1,175 @@
+"""A running query: a Spark streaming query whose every batch is one of Braid's steps."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from braid.errors import BraidError, RunFailedError
+from braid.optimizer.strategies import Strategy
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+from braid.runtime.fingerprint import fingerprint, require_same
+from braid.runtime.late import LateRows
+from braid.runtime.session import slot_count
+from braid.runtime.sinks import Sink
+from braid.runtime.spark_cluster import SparkCluster
+from braid.runtime.steps import StepRunner, check_in_step
+from braid.runtime.storage import prove_shared
+from braid.runtime.tasks import Locations
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import locate
+
+KEPT_PROGRESS = 100
+CLEANING_PERIOD = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run, as the writer put it together. `make_sink` receives the query's id."""
+
+    question: Question
+    plan: JoinPlan
+    strategy: Strategy
+    frames: Sequence[DataFrame]
+    checkpoint: str
+    locations: Locations
+    make_sink: Callable[[str], Sink]
+    trigger: dict[str, Any]
+    name: str | None
+    retention_ms: int
+
+
+class _Stopping(Exception):
+    """A batch that came after stop() was called; Spark keeps it for the next run."""
+
+
+class Execution:
+    """Owns the steps, the Spark query and what they say; starts at once."""
+
+    def __init__(self, spark: SparkSession, job: Job) -> None:
+        self.run_id = str(uuid.uuid4())
+        self.progress: deque[dict[str, Any]] = deque(maxlen=KEPT_PROGRESS)
+        self.error: BraidError | None = None
+        self._spark = spark
+        self._job = job
+        self._stopping = threading.Event()
+        self._step = threading.Lock()
+        self._state = "starting"
+        prove_shared(spark, job.checkpoint, "checkpointLocation")
+        self._checkpoint = Checkpoint(*locate(job.checkpoint))
+        self.id = self._identify()
+        slots = slot_count(spark)
+        self._cluster = SparkCluster(spark, job.plan, job.locations, slots)
+        layout = job.strategy.layout(job.plan, slots)
+        sink = job.make_sink(self.id)
+        self._steps = StepRunner(job.plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
+        check_in_step(self._steps.manifest.batch, self._last_spark_commit())
+        self.late = LateRows(spark, job.plan, self._checkpoint, job.checkpoint, job.retention_ms)
+        self.late.clean()
+        self.query = self._start()
+
+    def stop(self) -> None:
+        """End between two steps."""
+        self._stopping.set()
+        with self._step:
+            self.query.stop()
+        self._cluster.close()
+
+    def await_end(self, timeout: float | None) -> bool:
+        """Whether the query ended in time; raises what ended it."""
+        try:
+            over = self.query.awaitTermination(timeout) if timeout is not None else self._await_for_ever()
+        except (PySparkException, Py4JError) as error:
+            if self._stopping.is_set():
+                return True
+            raise self._failure(error) from error
+        if over:
+            self._cluster.close()
+        return bool(over)
+
+    def failure(self) -> BraidError | None:
+        """What ended the query, if it failed."""
+        if self.error is not None or self._stopping.is_set():
+            return self.error
+        found = self.query.exception()
+        return None if found is None else self._failure(found)
+
+    @property
+    def state(self) -> str:
+        return self._state if self.query.isActive else "stopped"
+
+    def _await_for_ever(self) -> bool:
+        self.query.awaitTermination()
+        return True
+
+    def _failure(self, error: Exception) -> BraidError:
+        if self.error is None:
+            self.error = RunFailedError(
+                "The query ended with an error of Spark's.",
+                detail=str(error)[:2000],
+                hint="Start it again when the cause is removed: it continues where it stopped.",
+            )
+        return self.error
+
+    def _identify(self) -> str:
+        """The query's id: the checkpoint's own, after comparing what it was made for with what is asked now."""
+        now = fingerprint(self._job.question, self._job.plan)
+        saved = self._checkpoint.read_query()
+        if saved is None:
+            identity = str(uuid.uuid4())
+            self._checkpoint.write_query({"id": identity, "query": now})
+            return identity
+        require_same(saved["query"], now, self._job.checkpoint)
+        return str(saved["id"])
+
+    def _start(self) -> StreamingQuery:
+        job = self._job
+        writer = (
+            self._cluster.source(job.frames)
+            .writeStream.foreachBatch(self._on_batch)
+            .option("checkpointLocation", f"{job.checkpoint}/spark")
+        )
+        if job.name is not None:
+            writer = writer.queryName(job.name)
+        if job.trigger:
+            writer = writer.trigger(**job.trigger)
+        return writer.start()
+
+    def _on_batch(self, reports: DataFrame, batch: int) -> None:
+        while not self._step.acquire(timeout=0.1):
+            if self._stopping.is_set():
+                raise _Stopping
+        try:
+            if self._stopping.is_set():
+                raise _Stopping
+            self._run_step(reports, batch)
+        finally:
+            self._step.release()
+
+    def _run_step(self, reports: DataFrame, batch: int) -> None:
+        self._state = "running a step"
+        try:
+            self._cluster.take_batch(reports)
+            progress = self._steps.run(batch)
+        except BraidError as error:
+            self.error = error
+            raise
+        if progress is not None:
+            self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
+            if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:
+                self.late.clean()
+        self._state = "waiting for rows"
+
+    def _last_spark_commit(self) -> int:
+        names = self._checkpoint.files.list(f"{self._checkpoint.path}/spark/commits")
+        return max((int(name) for name in names if name.isdigit()), default=-1)

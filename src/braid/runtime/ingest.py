@@ -1,0 +1,216 @@
+"""Ingest: the rows a task read, cut into late and on-time, spread over units, sorted, and written as one block.
+
+Memory is bounded: rows are taken in chunks, each of which becomes its own segments of the task's block. What a
+chunk holds counts for the watermark before any row is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from braid.kernels.keys import index_keys, part_keys
+from braid.kernels.ordering import range_values, sort_positions
+from braid.kernels.rows import Positions, Rows
+from braid.placement.units import store_at, units_of
+from braid.plan.join import KEEP, JoinPlan, StreamPlan
+from braid.plan.layout import Layout
+from braid.runtime.orders import IngestOrder
+from braid.runtime.segments import POSITIONS, column_types
+from braid.state.blocks import BlockWriter
+from braid.state.files import Files
+
+CHUNK_ROWS = 500_000
+LATE_BATCH = "batch"
+LATE_WATERMARK = "watermark"
+LATE_ROW = "row"
+
+
+@dataclass(frozen=True)
+class IngestPlaces:
+    """Where a task writes: block and late-row files, with a name no other attempt has."""
+
+    files: Files
+    blocks: str
+    staging: str
+    name: str
+
+
+def ingest(
+    plan: JoinPlan, stream: int, order: IngestOrder, places: IngestPlaces, batches: Iterator[pa.RecordBatch]
+) -> dict[str, Any]:
+    """Take all batches of one task in, and report what was written."""
+    task = _IngestTask(plan, plan.streams[stream], order, places)
+    try:
+        for chunk in _chunks(batches):
+            task.take(chunk)
+    finally:
+        task.close()
+    return task.report()
+
+
+def sorted_segments(
+    plan: JoinPlan, stream: int, layout: Layout, rows: Rows, units: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
+    """The rows of each unit in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    first = plan.streams[stream].indexes[0]
+    numbers = None if first.range is None else range_values(first.range, rows)
+    order = sort_positions(index_keys(plan, first, stream, rows), numbers, units if units.any() else None)
+    ordered = rows.take(order)
+    units = units[order]
+    edges = np.flatnonzero(units[1:] != units[:-1]) + 1
+    routes = {unit.number: unit.route for unit in units_of(layout, len(plan.streams))}
+    for start, stop in zip([0, *edges], [*edges, len(units)], strict=True):
+        part = ordered.slice(int(start), int(stop))
+        times = part.times(plan.streams[stream].time)
+        unit = int(units[start])
+        yield unit, routes[unit], _with_positions(plan, stream, part), int(times.min()), int(times.max())
+
+
+class _IngestTask:
+    def __init__(self, plan: JoinPlan, stream: StreamPlan, order: IngestOrder, places: IngestPlaces) -> None:
+        self._plan = plan
+        self._stream = stream
+        self._order = order
+        self._places = places
+        self._types = column_types(plan, stream.number)
+        self._block: BlockWriter | None = None
+        self._late: pq.ParquetWriter | None = None
+        self._late_output: Any = None
+        self._rows = 0
+        self._late_rows = 0
+        self._newest: int | None = None
+
+    def take(self, chunk: pa.RecordBatch) -> None:
+        self._rows += chunk.num_rows
+        late = self._mark_late(chunk)
+        if late.any():
+            self._write_late(chunk.filter(pa.array(late)))
+        keep = ~late & self._selected(chunk)
+        stored = chunk.select([name for name in chunk.schema.names if name in self._types])
+        rows = Rows.from_batch(stored if keep.all() else stored.filter(pa.array(keep)), self._types)
+        if rows.length:
+            self._store(rows)
+
+    def close(self) -> None:
+        if self._block is not None:
+            self._block.__exit__(None, None, None)
+        if self._late is not None:
+            self._late.close()
+            self._late_output.__exit__(None, None, None)
+
+    def report(self) -> dict[str, Any]:
+        segments = [] if self._block is None else self._block.segments
+        return {
+            "stream": self._stream.number,
+            "rows": self._rows,
+            "late": self._late_rows,
+            "newest": self._newest,
+            "late_file": None if self._late is None else self._late_name(),
+            "block": None
+            if self._block is None
+            else {
+                "file": self._block_name(),
+                "rows": self._block.rows,
+                "size": self._block.size,
+                "min_time": min(segment.min_time for segment in segments),
+                "max_time": max(segment.max_time for segment in segments),
+            },
+        }
+
+    def _mark_late(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        column = chunk.column(self._stream.time)
+        times = column.cast(pa.int64()) if column.null_count == 0 else column.cast(pa.int64()).fill_null(0)
+        values = times.to_numpy()
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        if valid.any():
+            newest = int(values[valid].max())
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+        watermark = self._order.watermarks[self._stream.number]
+        late: npt.NDArray[np.bool_] = ~valid if watermark is None else ~valid | (values < watermark)
+        return late
+
+    def _selected(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Rows that may be in a result: the pushed selection is true and no required column is null."""
+        keep = np.ones(chunk.num_rows, bool)
+        if KEEP in chunk.schema.names:
+            keep &= pc.fill_null(chunk.column(KEEP), False).to_numpy(zero_copy_only=False)
+        for name in self._stream.required:
+            column = chunk.column(name)
+            if column.null_count:
+                keep &= column.is_valid().to_numpy(zero_copy_only=False)
+        return keep
+
+    def _store(self, rows: Rows) -> None:
+        if self._block is None:
+            self._block = BlockWriter(self._places.files, f"{self._places.blocks}/{self._block_name()}")
+            self._block.__enter__()
+        plan, stream, layout = self._plan, self._stream.number, self._order.layout
+        common = plan.common_part
+        keys = None if common is None else part_keys(plan.parts[common], stream, rows)
+        units = store_at(layout, stream, keys, rows.length, self._order.step + self._block.rows)
+        for segment in sorted_segments(plan, stream, layout, rows, units):
+            self._block.add(*segment)
+
+    def _write_late(self, chunk: pa.RecordBatch) -> None:
+        self._late_rows += chunk.num_rows
+        own = [name for name in chunk.schema.names if not name.startswith("#")]
+        prefix = len(self._stream.name) + 1
+        row = pa.StructArray.from_arrays([chunk.column(name) for name in own], [name[prefix:] for name in own])
+        watermark = self._order.watermarks[self._stream.number]
+        time_type = chunk.schema.field(self._stream.time).type
+        table = pa.table(
+            {
+                LATE_BATCH: pa.repeat(pa.scalar(self._order.step, pa.int64()), len(row)),
+                LATE_WATERMARK: pa.repeat(pa.scalar(watermark, pa.int64()), len(row)).cast(time_type),
+                LATE_ROW: row,
+            }
+        )
+        if self._late is None:
+            self._late_output = self._places.files.open_output(f"{self._places.staging}/{self._late_name()}")
+            self._late = pq.ParquetWriter(self._late_output.__enter__(), table.schema)
+        self._late.write_table(table)
+
+    def _block_name(self) -> str:
+        return f"{self._places.name}.block"
+
+    def _late_name(self) -> str:
+        return f"{self._places.name}.late.parquet"
+
+
+def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches joined to chunks of bounded size, and cut where one is longer."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, CHUNK_ROWS):
+            held.append(batch.slice(start, CHUNK_ROWS))
+            rows += held[-1].num_rows
+            if rows >= CHUNK_ROWS:
+                yield _join(held)
+                held, rows = [], 0
+    if held:
+        yield _join(held)
+
+
+def _join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:
+    """The rows as a batch, with the positions of every index but the first."""
+    arrays = list(rows.columns.values())
+    names = list(rows.columns)
+    for number, index in enumerate(plan.streams[stream].indexes[1:], start=1):
+        numbers = None if index.range is None else range_values(index.range, rows)
+        positions: Positions = sort_positions(index_keys(plan, index, stream, rows), numbers)
+        arrays.append(pa.array(positions.astype(np.int32)))
+        names.append(f"{POSITIONS}{number}")
+    return pa.RecordBatch.from_arrays(arrays, names=names)

@@ -1,0 +1,137 @@
+"""From a writer's format and options to a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from braid.errors import SinkError
+from braid.runtime.sinks import STAGING, DiscardSink, FileSink, FrameSink, Sink
+from braid.runtime.storage import prove_shared, qualify
+from braid.runtime.tasks import Locations
+from braid.state.files import locate
+
+OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention"})
+COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
+
+
+@dataclass(frozen=True)
+class SinkChoice:
+    """What the writer was told."""
+
+    format: str
+    options: dict[str, str]
+    name: str | None
+    function: Callable[[DataFrame, int], None] | None
+
+    def option(self, name: str) -> str | None:
+        return next((value for key, value in self.options.items() if key.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class ChosenSink:
+    """Where tasks write, and the sink, made when the query's id is known."""
+
+    locations: Locations
+    make: Callable[[str], Sink]
+
+
+def choose_sink(
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, arrow_schema: pa.Schema
+) -> ChosenSink:
+    """The sink of a run; SinkError if the choice is incomplete."""
+    kind = "foreachbatch" if choice.function is not None else choice.format.lower()
+    if kind == "parquet":
+        return _parquet(spark, choice, checkpoint, arrow_schema)
+    if kind == "memory":
+        return _memory(spark, choice, checkpoint, schema, arrow_schema)
+    if kind == "noop":
+        files, _ = locate(checkpoint)
+        return ChosenSink(Locations(checkpoint, checkpoint, "none", discard=True), lambda _: DiscardSink(files))
+    function = choice.function or _frame_function(choice)
+    files, path = locate(checkpoint)
+    staging = f"{checkpoint}/results"
+    return ChosenSink(
+        Locations(checkpoint, staging, "none"),
+        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function),
+    )
+
+
+def _parquet(spark: SparkSession, choice: SinkChoice, checkpoint: str, arrow_schema: pa.Schema) -> ChosenSink:
+    given = choice.option("path")
+    if given is None:
+        raise SinkError(
+            'The format "parquet" needs a path for its files.',
+            hint='Add .option("path", "...") or call .start("...").',
+        )
+    compression = (choice.option("compression") or "snappy").lower()
+    if compression not in COMPRESSIONS:
+        raise SinkError(
+            f"The compression {compression!r} is not known for Parquet.", hint=f"Use one of {', '.join(COMPRESSIONS)}."
+        )
+    location = qualify(spark, given, "path")
+    prove_shared(spark, location, "path")
+    files, path = locate(location)
+    compression = "none" if compression == "uncompressed" else compression
+
+    def make(query: str) -> Sink:
+        publish_schema(location, query, arrow_schema)
+        return FileSink(files, path, query)
+
+    return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", compression), make)
+
+
+def _memory(
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, arrow_schema: pa.Schema
+) -> ChosenSink:
+    name = choice.name
+    if name is None:
+        raise SinkError(
+            'The format "memory" needs a name for its table.', hint='Add .queryName("..."), then read spark.table("...").'
+        )
+    location = f"{checkpoint}/memory"
+    files, path = locate(location)
+
+    def refresh() -> None:
+        spark.read.schema(schema).parquet(location).createOrReplaceTempView(name)
+
+    def make(query: str) -> Sink:
+        publish_schema(location, query, arrow_schema)
+        refresh()
+        return FileSink(files, path, query, refresh)
+
+    return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", "none"), make)
+
+
+def publish_schema(location: str, query: str, schema: pa.Schema) -> None:
+    """A file without rows, so that the table can be read before it has any."""
+    files, path = locate(location)
+    target = f"{path}/part-{query[:8]}.parquet"
+    if not files.exists(target):
+        buffer = pa.BufferOutputStream()
+        pq.write_table(schema.empty_table(), buffer)
+        files.write_new(target, buffer.getvalue().to_pybytes())
+
+
+def _frame_function(choice: SinkChoice) -> Callable[[DataFrame, int], None]:
+    if choice.format.lower() == "console":
+        rows = int(choice.option("numRows") or 20)
+        truncate = (choice.option("truncate") or "true").lower() == "true"
+
+        def show(frame: DataFrame, step: int) -> None:
+            print(f"{'-' * 43}\nBatch: {step}\n{'-' * 43}")
+            frame.show(rows, truncate)
+
+        return show
+    options = {key: value for key, value in choice.options.items() if key.lower() not in OWN_OPTIONS}
+    path = choice.option("path")
+
+    def write(frame: DataFrame, step: int) -> None:
+        frame.write.format(choice.format).options(**options).mode("append").save(path)
+
+    return write

@@ -1,0 +1,285 @@
+"""Probe jobs as DataFrames: tasks over the anchor, and where a conjunct needs it, filters of the JVM between them.
+
+Without the JVM a job is one pass over the anchor that writes files. With it, the tasks emit their rows, the JVM
+filters them by the original expressions, further tasks evaluate what must come after, and a last one writes. A
+report travels with the rows it is about, and passes every filter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from braid.kernels.join import check_rows
+from braid.kernels.rows import Pairs, Rows
+from braid.optimizer.sequences import build_sequence
+from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
+from braid.runtime.context import current_task
+from braid.runtime.exchange import CarriedRows
+from braid.runtime.orders import ProbeOrder
+from braid.runtime.results import flat_columns, select_outputs
+from braid.runtime.segments import column_types
+from braid.runtime.tasks import TOLD, Locations, ProbeRun, ResultSink, Task, report_row, run_probe, tell
+from braid.runtime.transport import map_batches
+from braid.state.files import locate
+
+REPORTS = StructType([StructField("report", StringType())])
+REPORT, HEAD, ROUTE = "#report", "#head", "#route"
+
+
+class ProbePipeline:
+    """Makes the DataFrame of a probe job, once for every shape it takes."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int, anchor: DataFrame) -> None:
+        self._plan = plan
+        self._locations = locations
+        self._slots = slots
+        self._anchor = anchor
+        self._known: dict[tuple[Any, ...], DataFrame] = {}
+
+    def job(self, order: ProbeOrder) -> DataFrame:
+        key = (order.orders, order.first_round, order.last_round)
+        if key not in self._known:
+            self._known[key] = self._build(order)
+        return self._known[key]
+
+    def needs_jvm(self, order: ProbeOrder, round_number: int) -> bool:
+        """Whether the JVM has a part in what happens after this round."""
+        final = round_number == len(self._plan.streams) - 2
+        stages = any(sequence.probes[round_number].later for sequence in self._sequences(order))
+        return stages or (final and self._plan.jvm_outputs)
+
+    def _build(self, order: ProbeOrder) -> DataFrame:
+        if not self.needs_jvm(order, order.last_round):
+            return map_batches(self._anchor, WriteFunction(self._plan, self._locations, self._slots), REPORTS)
+        schema = emitted_schema(self._plan)
+        flat = from_arrow_schema(schema)
+        frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
+        stages = [sequence.probes[order.last_round].later for sequence in self._sequences(order)]
+        for number in range(max((len(later) for later in stages), default=0)):
+            step = [later[number] if number < len(later) else None for later in stages]
+            if number % 2 == 0:
+                frame = frame.filter(_filter(self._plan, step))
+            else:
+                frame = map_batches(frame, CheckFunction(self._plan, step, schema), flat)
+        return self._finish(frame, order)
+
+    def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
+        plan = self._plan
+        if order.last_round < len(plan.streams) - 2:
+            joined = [
+                (s.head, *(p.stream for p in s.probes[: order.last_round + 1])) for s in self._sequences(order)
+            ]
+            return map_batches(frame, CarryFunction(plan, self._locations, joined), REPORTS)
+        if plan.jvm_outputs:
+            # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
+            guarded = [
+                f"CASE WHEN `{REPORT}` IS NULL THEN {output.sql} END AS `{_name(number)}`"
+                for number, output in enumerate(plan.outputs)
+            ]
+            frame = frame.selectExpr(*guarded, f"`{REPORT}`")
+        return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
+
+    def _sequences(self, order: ProbeOrder) -> list[Sequence]:
+        return [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
+
+
+def emitted_schema(plan: JoinPlan) -> pa.Schema:
+    """What tasks hand to the JVM: every stored column, the result time, and where the row stands."""
+    fields = [field for schema in plan.schemas for field in schema]
+    time_type = plan.schemas[0].field(plan.streams[0].time).type
+    own = [pa.field(RESULT_TIME, time_type), pa.field(HEAD, pa.int32()), pa.field(ROUTE, pa.int32())]
+    return pa.schema([*fields, *own, pa.field(REPORT, pa.string())])
+
+
+class WriteFunction:
+    """A whole probe job in tasks: look up, write, report."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for order, task in _orders(batches):
+            yield report_row(run_probe(self._plan, self._slots, self._locations, order, task))
+
+
+class EmitFunction:
+    """Look up, and emit what matches with the report at the end."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int, schema: pa.Schema) -> None:
+        self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for order, task in _orders(batches):
+            run = ProbeRun(self._plan, self._slots, self._locations, order, task)
+            sequences = [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
+            joined = [
+                frozenset((s.head, *(probe.stream for probe in s.probes[: order.last_round + 1]))) for s in sequences
+            ]
+            try:
+                for head, route, pairs in run.found():
+                    yield _emitted(self._plan, self._schema, pairs, joined[head], head, route)
+                report = run.report()
+            except TOLD as error:
+                report = tell(error)
+            yield _report_only(self._schema, report)
+
+
+class CheckFunction:
+    """Conjuncts that must follow one the JVM evaluated."""
+
+    def __init__(self, plan: JoinPlan, stages: list[Stage | None], schema: pa.Schema) -> None:
+        self._plan, self._stages, self._schema = plan, stages, schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        types = _flat_types(self._plan)
+        for batch in batches:
+            rows, reports = _apart(batch)
+            for report in reports:
+                yield _report_only(self._schema, json.loads(report))
+            for head, part in _by_head(rows):
+                stage = self._stages[head]
+                if stage is None:
+                    yield part
+                    continue
+                checks = [self._plan.conjuncts[number] for number in stage.conjuncts]
+                try:
+                    yield part.take(pa.array(check_rows(Rows.from_batch(part, types), checks)))
+                except TOLD as error:
+                    yield _report_only(self._schema, tell(error))
+
+
+class CarryFunction:
+    """Writes what passed for the next round."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, joined: list[tuple[int, ...]]) -> None:
+        self._plan, self._locations, self._joined = plan, locations, joined
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        files, checkpoint = locate(self._locations.checkpoint)
+        order = ProbeOrder.from_json(content)
+        carried = CarriedRows(files, f"{checkpoint}/blocks", _file_name(order, task))
+        reports = []
+        for batch in batches:
+            rows, texts = _apart(batch)
+            reports += texts
+            for head, part in _by_head(rows):
+                types = {n: t for s in self._joined[head] for n, t in column_types(self._plan, s).items()}
+                names = [name for name in part.schema.names if name in types]
+                for route, piece in _by_value(part, ROUTE):
+                    carried.add(head, route, Rows.from_batch(piece.select(names), types))
+        yield _closing(reports, carried.close())
+
+
+class FinishFunction:
+    """Writes the selected columns of what passed."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations) -> None:
+        self._plan, self._locations = plan, locations
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        files, staging = locate(self._locations.staging)
+        order = ProbeOrder.from_json(content)
+        sink = ResultSink(self._plan, files, staging, _file_name(order, task), self._locations)
+        types = _flat_types(self._plan)
+        reports = []
+        for batch in batches:
+            rows, texts = _apart(batch)
+            reports += texts
+            if rows.num_rows:
+                sink.add(self._selected(rows, types))
+        yield _closing(reports, sink.close())
+
+    def _selected(self, rows: pa.RecordBatch, types: dict[str, str]) -> pa.RecordBatch:
+        if not self._plan.jvm_outputs:
+            return select_outputs(self._plan, Rows.from_batch(rows, types))
+        schema = self._plan.output_schema
+        arrays = [rows.column(_name(number)).cast(field.type) for number, field in enumerate(schema)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _orders(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[ProbeOrder, Task]]:
+    """The order, once for every slot in this partition of the anchor."""
+    task, content = current_task()
+    order = ProbeOrder.from_json(content)
+    for batch in batches:
+        for slot in batch.column(0).to_pylist():
+            yield order, Task(slot, task.attempt, task.host)
+
+
+def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
+    """The SQL of a stage for all heads; reports pass."""
+    cases = []
+    for head, stage in enumerate(stages):
+        texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
+        cases.append(f"WHEN {head} THEN {' AND '.join(texts) or 'true'}")
+    return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{HEAD}` {' '.join(cases)} END END"
+
+
+def _emitted(
+    plan: JoinPlan, schema: pa.Schema, pairs: Pairs, joined: frozenset[int], head: int, route: int
+) -> pa.RecordBatch:
+    length = pairs.length
+    arrays = flat_columns(plan, schema, pairs, joined)
+    arrays[schema.get_field_index(HEAD)] = pa.repeat(pa.scalar(head, pa.int32()), length)
+    arrays[schema.get_field_index(ROUTE)] = pa.repeat(pa.scalar(route, pa.int32()), length)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _report_only(schema: pa.Schema, report: dict[str, Any]) -> pa.RecordBatch:
+    arrays = [pa.nulls(1, field.type) for field in schema]
+    arrays[schema.get_field_index(REPORT)] = pa.array([json.dumps(report)])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
+    """Rows, and the reports among them."""
+    reports = batch.column(REPORT)
+    if reports.null_count == batch.num_rows:
+        return batch, []
+    texts = [text for text in reports.to_pylist() if text is not None]
+    return batch.filter(reports.is_null()), texts
+
+
+def _by_head(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    yield from _by_value(batch, HEAD)
+
+
+def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if batch.num_rows == 0:
+        return
+    values = batch.column(name).to_numpy()
+    for value in sorted({int(v) for v in values[:1]} if (values == values[0]).all() else set(values.tolist())):
+        yield value, batch if (values == value).all() else batch.filter(pa.array(values == value))
+
+
+def _closing(reports: list[str], written: dict[str, Any]) -> pa.RecordBatch:
+    """The tasks' reports as one, with what was written added; an error stays an error."""
+    parsed = [json.loads(text) for text in reports]
+    failed = next((report for report in parsed if "error" in report), None)
+    if failed is not None:
+        return report_row(failed)
+    merged: dict[str, Any] = {"slot": -1, "host": "", "units": [], "lookups": [], "merged": [], "seconds": 0.0, "cpu": 0.0}
+    for report in parsed:
+        merged = {**report, **{name: merged[name] + report[name] for name in ("units", "lookups", "merged", "seconds", "cpu")}}
+    return report_row({**merged, **written})
+
+
+def _flat_types(plan: JoinPlan) -> dict[str, str]:
+    return {name: kind for stream in plan.streams for name, kind in column_types(plan, stream.number).items()}
+
+
+def _file_name(order: ProbeOrder, task: Task) -> str:
+    return f"{order.run[:8]}-{order.step:012d}-{order.first_round}-p{task.partition}-{task.attempt}"
+
+
+def _name(number: int) -> str:
+    return f"#out:{number}"

@@ -1,0 +1,180 @@
+"""Probe: what one slot's task does in a step. It looks the step's rows up in the blocks of its units.
+
+The delta rule decides what a head sees: of streams before it the blocks up to this step, of streams after it
+those of earlier steps only. So each result is found once, by the last of its rows to arrive. A round is one
+lookup of every head's sequence; rounds run inside one task while routes stay in its slot, else their rows are
+carried to the next job in files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from braid.kernels.join import Counters, Probing, StoredSegment, match, prepare
+from braid.kernels.rows import Pairs, Rows, concat_rows
+from braid.optimizer.sequences import build_sequence
+from braid.placement.units import Unit, slot_of, units_of
+from braid.plan.join import JoinPlan, Sequence
+from braid.plan.layout import Layout
+from braid.runtime.orders import ProbeOrder
+from braid.runtime.segments import SegmentStore, column_types
+from braid.state.manifest import Block
+
+ROWS_AT_ONCE = 1 << 16
+
+Found = tuple[int, int, Pairs]
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Segments of one stream that rows of the given route are looked up in; route None: rows of every route."""
+
+    route: int | None
+    segments: tuple[tuple[Block, StoredSegment, Unit], ...]
+
+
+class SlotProbe:
+    """The lookups of one slot in one job."""
+
+    def __init__(self, order: ProbeOrder, slot: int, slots: int, store: SegmentStore) -> None:
+        self.plan: JoinPlan = store.plan
+        self._order = order
+        self._store = store
+        self._slot = slot
+        self._slots = slots
+        self._sequences = [build_sequence(self.plan, head, streams) for head, streams in enumerate(order.orders)]
+        self._layouts = {layout.epoch: layout for layout in order.layouts}
+        self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
+        self._targets: dict[tuple[int, int], list[_Target]] = {}
+        self._waiting: dict[tuple[int, int, int], list[Rows]] = defaultdict(list)
+        self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
+        self.seconds: dict[tuple[int, int], float] = defaultdict(float)
+        self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
+
+    def run(self) -> Iterator[Found]:
+        """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
+        for sequence in self._sequences:
+            for route, rows in self._probing_rows(sequence):
+                yield from self._look_up(sequence, self._order.first_round, route, rows)
+            yield from self._drain(sequence)
+
+    def _probing_rows(self, sequence: Sequence) -> Iterator[tuple[int, Rows]]:
+        """The rows that start the first round here, by the route they carry."""
+        stream = sequence.probes[self._order.first_round].stream
+        routes = {target.route for target in self._targets_of(sequence.head, stream)}
+        if not routes:
+            return
+        waiting: dict[int, list[Rows]] = defaultdict(list)
+        for route, rows in self._arriving(sequence, None if None in routes else {r for r in routes if r is not None}):
+            waiting[route].append(rows)
+            if sum(part.length for part in waiting[route]) >= ROWS_AT_ONCE:
+                yield route, concat_rows(waiting.pop(route))
+        for route, parts in waiting.items():
+            yield route, concat_rows(parts)
+
+    def _arriving(self, sequence: Sequence, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
+        """The head's own new rows, or in later rounds the rows that the round before carried here."""
+        head = sequence.head
+        if self._order.first_round == 0:
+            types = column_types(self.plan, head)
+            names = [block.file for block in self._new_blocks(head)]
+            unit = None
+        else:
+            joined = (head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
+            types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
+            names = list(self._order.carried)
+            unit = [head]
+        for name in names:
+            for segment in self._store.reader(name).segments_of(unit, routes):
+                yield segment.route, self._store.rows(name, segment, types)
+
+    def _new_blocks(self, stream: int) -> list[Block]:
+        return [b for b in self._order.blocks if b.stream == stream and b.last_step == self._order.step]
+
+    def _look_up(self, sequence: Sequence, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
+        """Look rows up in this slot's segments; pass on what matches."""
+        probe = sequence.probes[round_number]
+        joined = (sequence.head, *(earlier.stream for earlier in sequence.probes[:round_number]))
+        targets = [t for t in self._targets_of(sequence.head, probe.stream) if t.route in (route, None)]
+        if not targets:
+            return
+        self.lookups[sequence.head, probe.stream].probes += rows.length
+        probing = prepare(self.plan, joined, probe, rows, Counters())
+        for target in targets:
+            for block, segment, unit in target.segments:
+                began = time.process_time()
+                for pairs in match(probing, segment):
+                    yield from self._pass_on(sequence, round_number, route, pairs)
+                self._account(block, unit, sequence.head, probe.stream, probing, time.process_time() - began)
+
+    def _pass_on(self, sequence: Sequence, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
+        if round_number == self._order.last_round:
+            yield sequence.head, route, pairs
+            return
+        waiting = self._waiting[sequence.head, round_number + 1, route]
+        waiting.append(pairs.to_rows())
+        if sum(rows.length for rows in waiting) >= ROWS_AT_ONCE:
+            self._waiting[sequence.head, round_number + 1, route] = []
+            yield from self._look_up(sequence, round_number + 1, route, concat_rows(waiting))
+
+    def _drain(self, sequence: Sequence) -> Iterator[Found]:
+        """Finish the rows that wait between rounds, the earliest rounds first."""
+        for round_number in range(self._order.first_round + 1, self._order.last_round + 1):
+            for key in [k for k in self._waiting if k[:2] == (sequence.head, round_number)]:
+                waiting = self._waiting.pop(key)
+                if waiting:
+                    yield from self._look_up(sequence, round_number, key[2], concat_rows(waiting))
+
+    def _targets_of(self, head: int, stream: int) -> list[_Target]:
+        """What this slot holds of a stream, visible to a head. Older layouts are visited by every route."""
+        known = self._targets.get((head, stream))
+        if known is None:
+            by_route: dict[int | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
+            current = self._order.layouts[-1].epoch
+            for block in self._order.blocks:
+                if block.stream == stream and self._visible(block, head):
+                    for segment, unit in self._owned_segments(block):
+                        by_route[unit.route if block.epoch == current else None].append((block, segment, unit))
+            known = [_Target(route, tuple(segments)) for route, segments in by_route.items()]
+            self._targets[head, stream] = known
+        return known
+
+    def _visible(self, block: Block, head: int) -> bool:
+        return block.last_step <= (self._order.step if block.stream < head else self._order.step - 1)
+
+    def _owned_segments(self, block: Block) -> Iterator[tuple[StoredSegment, Unit]]:
+        owned = self._owned[block.epoch]
+        if block.units is not None and not owned.keys() & set(block.units):
+            return
+        for segment in self._store.reader(block.file).segments_of(owned):
+            yield self._store.stored(block.file, segment, block.stream), owned[segment.unit]
+
+    def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Rows and bytes that each of this slot's units holds, the step's own included."""
+        held: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for block in self._order.blocks:
+            for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
+                rows, size = held[block.epoch, segment.unit]
+                held[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
+        return held
+
+    def _owned_units(self, layout: Layout) -> dict[int, Unit]:
+        units = units_of(layout, len(self.plan.streams))
+        return {unit.number: unit for unit in units if slot_of(unit, self._slots) == self._slot}
+
+    def _account(
+        self, block: Block, unit: Unit, head: int, stream: int, probing: Probing, seconds: float
+    ) -> None:
+        """Move what one segment's lookup counted to its unit and to its place in the sequence."""
+        spent = probing.counters
+        counters = self.units[block.epoch, unit.number]
+        counters.probes += spent.probes
+        counters.compared += spent.compared
+        counters.matched += spent.matched
+        counters.windows_skipped += spent.windows_skipped
+        self.lookups[head, stream].matched += spent.matched
+        self.seconds[block.epoch, unit.number] += seconds
+        spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0

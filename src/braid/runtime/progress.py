@@ -1,0 +1,98 @@
+"""Progress records: what a step did, as a plain dict that `json.dumps` takes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from braid.plan.join import JoinPlan
+from braid.state.manifest import DeltaRecord, Manifest
+
+
+class Phases:
+    """How long each phase of a step took."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[name] += time.monotonic() - began
+
+    def milliseconds(self) -> dict[str, int]:
+        phases = {name: round(seconds * 1000) for name, seconds in self._seconds.items()}
+        return {**phases, "trigger": round(self.elapsed() * 1000)}
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+
+def step_progress(
+    plan: JoinPlan,
+    delta: DeltaRecord,
+    manifest: Manifest,
+    reports: list[dict[str, Any]],
+    carried_bytes: int,
+    phases: Phases,
+) -> dict[str, Any]:
+    """The record of a step; durations are added when it is over."""
+    names = [stream.name for stream in plan.streams]
+    rows = sum(delta.input_rows)
+    return {
+        "batchId": delta.step,
+        "timestamp": iso_time(delta.now_ms * 1000),
+        "numInputRows": rows,
+        "inputRows": dict(zip(names, delta.input_rows, strict=True)),
+        "numOutputRows": sum(report["results"] for report in reports),
+        "lateRows": dict(zip(names, delta.late_rows, strict=True)),
+        "watermarks": {name: iso_time(mark) for name, mark in zip(names, delta.watermarks, strict=True)},
+        "idle": [name for name, asleep in zip(names, delta.idle, strict=True) if asleep],
+        "durationMs": phases.milliseconds(),
+        "processedRowsPerSecond": round(rows / max(phases.elapsed(), 1e-9), 1),
+        "strategy": manifest.layout.kind,
+        "units": _units(reports, manifest),
+        "stateRows": sum(block.rows for block in manifest.blocks),
+        "stateBytes": sum(block.size for block in manifest.blocks),
+        "stateBlocks": len(manifest.blocks),
+        "bytesMoved": delta.moved_bytes + carried_bytes,
+        "held": {},
+        "adaptations": [],
+    }
+
+
+def iso_time(microseconds: int | None) -> str | None:
+    """An instant as Spark prints it in progress; None for minus infinity."""
+    if microseconds is None:
+        return None
+    instant = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
+    return f"{instant:%Y-%m-%dT%H:%M:%S}.{microseconds % 1_000_000 // 1000:03d}Z"
+
+
+def _units(reports: list[dict[str, Any]], manifest: Manifest) -> list[dict[str, Any]]:
+    """Per unit of the current layout: what it holds and what its lookups cost."""
+    found: dict[int, dict[str, Any]] = {}
+    for report in reports:
+        for unit in report["units"]:
+            if unit["epoch"] != manifest.layout.epoch:
+                continue
+            entry = found.setdefault(
+                unit["unit"],
+                {"unit": unit["unit"], "slot": report["slot"], "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
+                | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0},
+            )
+            entry["rowsStored"] = max(entry["rowsStored"], unit["stored_rows"])
+            entry["bytes"] = max(entry["bytes"], unit["stored_bytes"])
+            entry["rowsProbed"] += unit["probes"]
+            entry["pairsCompared"] += unit["compared"]
+            entry["results"] += unit["matched"]
+            entry["cpuSeconds"] = round(entry["cpuSeconds"] + unit["cpu"], 6)
+    return [found[number] for number in sorted(found)]

@@ -1,0 +1,193 @@
+"""One expression through Spark's parser and analyzer, over flat column names, with Braid's errors.
+
+Expressions are resolved on an empty DataFrame that has every column of every stream under its flat name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from braid.errors import NondeterministicError, QueryError, SyntaxProblem, UnsupportedExpressionError
+from braid.plan.expressions import Column
+from braid.runtime.catalyst import Node, quiet
+from braid.runtime.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
+from braid.runtime.translate import Zone
+
+Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
+
+_SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
+_CLOCKS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime"})
+_MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
+_MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;\s*line \d+|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """An expression as written, over flat columns, parsed and resolved; `name` is Spark's for its column."""
+
+    written: str
+    sql: str
+    parsed: Node
+    references: tuple[Resolved, ...]
+    resolved: Node
+    name: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(dict.fromkeys(one.column for one in self.references))
+
+
+class Resolver:
+    """Parses and resolves expressions over the given streams."""
+
+    def __init__(self, spark: SparkSession, streams: Sequence[AnalyzedStream]) -> None:
+        self.names = Names(streams, spark.conf.get("spark.sql.caseSensitive") == "true")
+        self.zone = _session_zone(spark)
+        self._parser: Any = spark._jsparkSession.sessionState().sqlParser()
+        self._empty = _empty_frame(spark, streams, self.names.result_time.type)
+
+    def parse(self, text: str, place: Place) -> Node:
+        """The tree of a text, before any name is resolved."""
+        if not text.strip():
+            raise SyntaxProblem(f"The {place} is empty.", "A Spark SQL expression is needed.", "write one: o.a = q.b")
+        try:
+            with quiet():
+                return Node(self._parser.parseExpression(text))
+        except ParseException as error:
+            raise SyntaxProblem(
+                f"The {place} cannot be parsed: {_spark_message(error)}",
+                _pointer(text, error),
+                "correct the Spark SQL at the caret.",
+            ) from None
+
+    def parses_to(self, text: str, *expected: Node) -> bool:
+        """Whether the conjuncts of a text are exactly the expected trees."""
+        try:
+            found = leaves(self.parse(text, "predicate"))
+        except SyntaxProblem:
+            return False
+        same = (left.java.equals(right.java) for left, right in zip(found, expected, strict=False))
+        return len(found) == len(expected) and all(same)
+
+    def analyze(self, text: str, place: Place) -> Analyzed:
+        """A text with its names resolved and its types found; raises what is wrong with it."""
+        parsed = self.parse(text, place)
+        _refuse_parsed(parsed, text, place)
+        # CASE x WHEN … repeats the node of x, at one place of the text.
+        found = (self.names.resolve(reference, place) for reference in dict.fromkeys(references(parsed)))
+        resolved = tuple(one for one in found if one is not None)
+        sql = rewrite(text, resolved)
+        node, name = self.resolve(sql, text, place)
+        _refuse_changing(node, text, place)
+        return Analyzed(text, sql, parsed, resolved, node, name)
+
+    def resolve(self, sql: str, written: str, place: Place) -> tuple[Node, str]:
+        """The resolved tree of an expression over flat columns, and the name Spark gives it."""
+        try:
+            with quiet():
+                frame = self._empty.selectExpr(sql)
+        except AnalysisException as error:
+            if str(error.getCondition()).startswith("UNSUPPORTED_GENERATOR"):
+                unsupported(written, place, "a generator")
+            raise QueryError(
+                f"The {place} {written} cannot be resolved: {_spark_message(error)}",
+                f"Read as: {sql}",
+                "change the expression so that Spark accepts its functions and types.",
+            ) from None
+        plan = frame._jdf.queryExecution().analyzed()
+        _refuse_plan(Node(plan), written, place)
+        root = Node(plan.expressions().apply(0))
+        return (root.children[0] if root.kind == "Alias" else root), frame.columns[0]
+
+
+def leaves(node: Node) -> tuple[Node, ...]:
+    """The conjuncts of a parsed tree, in order."""
+    if node.kind != "And":
+        return (node,)
+    return tuple(leaf for child in node.children for leaf in leaves(child))
+
+
+def unsupported(written: str, place: Place, what: str) -> NoReturn:
+    raise UnsupportedExpressionError(
+        f"The {place} {written} contains {what}.",
+        "It must be an expression over one row of each stream.",
+        "compute it in a stream's DataFrame before the join, or on the results after it.",
+    )
+
+
+def _refuse_parsed(parsed: Node, text: str, place: Place) -> None:
+    for node in parsed.walk():
+        if node.kind in _SUBQUERIES:
+            unsupported(text, place, "a subquery")
+        if node.kind == "WindowExpression":
+            unsupported(text, place, "a window function")
+        if node.kind.startswith("UnresolvedStar"):
+            raise UnsupportedExpressionError(
+                f"The {place} {text} contains a star inside an expression.",
+                "Only * and stream.* as whole selected expressions stand for columns.",
+                "name the columns.",
+            )
+
+
+def _refuse_plan(plan: Node, written: str, place: Place) -> None:
+    kinds = [plan.kind, *(child.kind for child in plan.children)]
+    for kind in kinds:
+        if kind in _MULTI_ROW:
+            unsupported(written, place, _MULTI_ROW[kind])
+    if kinds != ["Project", "LocalRelation"]:
+        unsupported(written, place, "something that is not an expression over single rows")
+
+
+def _refuse_changing(node: Node, text: str, place: Place) -> None:
+    clocks = [inner for inner in node.walk() if inner.kind in _CLOCKS]
+    if node.java.deterministic() and not clocks:
+        return
+    culprits = clocks or [inner for inner in node.walk() if not inner.java.deterministic()]
+    raise NondeterministicError(
+        f"The {place} {text} contains {culprits[-1].java.prettyName()}(), whose value may differ between evaluations.",
+        "The same rows must give the same result at any time, also after a restart.",
+        "compute it as a column of a stream's DataFrame, or use the event-time columns.",
+    )
+
+
+def _spark_message(error: AnalysisException | ParseException) -> str:
+    found = _MESSAGE.match(str(error))
+    return " ".join((found[1] if found else str(error)).split())
+
+
+def _pointer(text: str, error: Any) -> str:
+    """The line of the mistake with a caret under it."""
+    origin = error._origin
+    line, position = origin.line(), origin.startPosition()
+    if not (line.isDefined() and position.isDefined()):
+        return text
+    content = text.split("\n")[int(line.get()) - 1]
+    return f"{content}\n{' ' * int(position.get())}^"
+
+
+def _session_zone(spark: SparkSession) -> Zone:
+    jvm: Any = spark._jvm
+    name = spark.conf.get("spark.sql.session.timeZone")
+    rules = jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(name).getRules()
+    fixed = bool(rules.isFixedOffset())
+    offset = rules.getOffset(jvm.java.time.Instant.EPOCH).getTotalSeconds()
+    return Zone(fixed=fixed, utc=fixed and offset == 0)
+
+
+def _empty_frame(spark: SparkSession, streams: Sequence[AnalyzedStream], time_type: str) -> DataFrame:
+    fields = [
+        {"name": f"{stream.name}.{field.name}", "type": field.dataType.jsonValue(), "nullable": True, "metadata": {}}
+        for stream in streams
+        for field in stream.schema.fields
+    ]
+    fields.append({"name": RESULT_TIME, "type": time_type, "nullable": True, "metadata": {}})
+    jvm: Any = spark._jvm
+    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps({"type": "struct", "fields": fields}))
+    return DataFrame(spark._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), schema), spark)

@@ -1,0 +1,94 @@
+"""Opening blocks in a task: mapped files, checked segments, their indexes, kept while they are in use.
+
+A worker process serves many tasks, so what one opened the next may use. What an order no longer names is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from braid.errors import CorruptStateError
+from braid.kernels.join import StoredSegment
+from braid.kernels.ordering import open_index
+from braid.kernels.rows import Rows
+from braid.plan.join import JoinPlan, part_column
+from braid.state.blocks import BlockReader, Segment
+from braid.state.cache import LocalCopies
+
+POSITIONS = "#index:"
+
+
+class SegmentStore:
+    """The blocks a worker has open."""
+
+    def __init__(self, plan: JoinPlan, copies: LocalCopies, directory: str) -> None:
+        self.plan = plan
+        self._copies = copies
+        self._directory = directory
+        self._readers: dict[str, BlockReader] = {}
+        self._opened: dict[tuple[str, int], StoredSegment] = {}
+
+    def reader(self, file: str) -> BlockReader:
+        found = self._readers.get(file)
+        if found is None:
+            path = f"{self._directory}/{file}"
+            try:
+                buffer = self._copies.map(path)
+            except FileNotFoundError as error:
+                raise CorruptStateError(
+                    f"The state block {path} is missing.",
+                    hint="Restore the file from a copy of the checkpoint, then start the query again.",
+                ) from error
+            found = self._readers[file] = BlockReader(buffer, path)
+        return found
+
+    def rows(self, file: str, segment: Segment, types: Mapping[str, str]) -> Rows:
+        """The stored columns of a segment."""
+        return plain_rows(self.reader(file).batch(segment), types)
+
+    def stored(self, file: str, segment: Segment, stream: int) -> StoredSegment:
+        """A segment ready to be looked up in."""
+        found = self._opened.get((file, segment.offset))
+        if found is None:
+            batch = self.reader(file).batch(segment)
+            rows = plain_rows(batch, column_types(self.plan, stream))
+            indexes = tuple(
+                open_index(self.plan, index, stream, rows, _positions(batch, number))
+                for number, index in enumerate(self.plan.streams[stream].indexes)
+            )
+            found = StoredSegment(rows, indexes, segment.min_time, segment.max_time)
+            self._opened[file, segment.offset] = found
+        return found
+
+    def keep_only(self, files: Iterable[str]) -> None:
+        """Forget every block that is not among `files`."""
+        kept = set(files)
+        self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
+        self._opened = {place: segment for place, segment in self._opened.items() if place[0] in kept}
+        self._copies.keep_only(f"{self._directory}/{file}" for file in kept)
+
+
+def column_types(plan: JoinPlan, stream: int) -> dict[str, str]:
+    """Spark's simple type of every stored column of a stream, Braid's own included."""
+    types = {column.name: column.type for column in plan.streams[stream].columns}
+    hashed = [part for part in plan.parts if stream in part.streams and not part.exact]
+    types.update({part_column(part.number, stream): "bigint" for part in hashed})
+    return types
+
+
+def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
+    """The rows of a segment without its stored index positions."""
+    columns = {
+        name: column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if not name.startswith(POSITIONS)
+    }
+    return Rows(columns, types, batch.num_rows)
+
+
+def _positions(batch: pa.RecordBatch, number: int) -> np.ndarray | None:
+    name = f"{POSITIONS}{number}"
+    return batch.column(name).to_numpy() if name in batch.schema.names else None

@@ -1,0 +1,52 @@
+"""What Braid asks of the Spark session, the settings it pins, and the size it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from braid.errors import StreamError, UnsupportedSessionError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Session settings that change what an expression means; a checkpoint pins them."""
+
+    time_zone: str
+    ansi: bool
+    case_sensitive: bool
+
+
+def require_classic(name: str, df: object) -> None:
+    """Refuse what is not a DataFrame of a classic session."""
+    if isinstance(df, ClassicDataFrame):
+        return
+    if isinstance(df, DataFrame):
+        raise UnsupportedSessionError(
+            f"The stream {name!r} comes from a Spark Connect session, which Braid does not support yet.",
+            hint="Create the session without .remote(...), or unset SPARK_REMOTE.",
+        )
+    raise StreamError(
+        f"The stream {name!r} needs a Spark DataFrame, but got {type(df).__name__}.",
+        hint="Pass spark.readStream...load() or any DataFrame made from it.",
+    )
+
+
+def read_settings(spark: SparkSession) -> Settings:
+    return Settings(
+        time_zone=str(spark.conf.get("spark.sql.session.timeZone")),
+        ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
+        case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true",
+    )
+
+
+def is_one_host(spark: SparkSession) -> bool:
+    """Whether all tasks run on this machine, so that they reach its local paths."""
+    return str(spark.sparkContext.master).startswith("local")
+
+
+def slot_count(spark: SparkSession) -> int:
+    """One slot a core of the cluster."""
+    return max(1, int(spark.sparkContext.defaultParallelism))

@@ -1,0 +1,271 @@
+"""Steps: how a batch becomes results and committed state, exactly once.
+
+The commit steps are numbered in `StepRunner.run`. Whatever a step decides is written in its delta record before it
+acts, so a replay repeats the same step; the manifest commits it; publishing and sweeping may be repeated at will.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.merging import decide_merges
+from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
+from braid.errors import RecoveryError
+from braid.optimizer.sequences import choose_orders
+from braid.placement.units import routes_stay_local
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.runtime.cluster import Cluster
+from braid.runtime.orders import IngestOrder, ProbeOrder
+from braid.runtime.progress import Phases, step_progress
+from braid.runtime.sinks import Sink
+from braid.runtime.tasks import raise_told
+from braid.state.checkpoint import Checkpoint
+from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
+
+MERGE_ROWS_A_STEP = 1_000_000
+FADING = 0.9
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the probe jobs of a step gave."""
+
+    reports: list[dict[str, Any]]
+    blocks: tuple[Block, ...]
+    dropped: tuple[str, ...]
+    carried: tuple[str, ...]
+    carried_bytes: int
+
+
+class StepRunner:
+    """Runs the steps of one query, one at a time."""
+
+    def __init__(
+        self,
+        plan: JoinPlan,
+        checkpoint: Checkpoint,
+        cluster: Cluster,
+        sink: Sink,
+        run: str,
+        layout: Layout,
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
+        self._plan = plan
+        self._checkpoint = checkpoint
+        self._cluster = cluster
+        self._sink = sink
+        self._run = run
+        self._now_ms = now_ms
+        self._layout = layout
+        self.manifest = self._recover(layout)
+
+    def run(self, batch: int) -> dict[str, Any] | None:
+        """The step of a Spark batch; None when it was committed before and only had to be published."""
+        if batch <= self.manifest.batch:
+            return None
+        phases = Phases()
+        previous = self.manifest
+        # 1. Ingest, or what an interrupted run of this step already fixed.
+        with phases.phase("ingest"):
+            delta = self._checkpoint.read_delta(previous.step + 1) or self._ingest(batch)
+        # 2. Probe, and hand results to a sink that is not files.
+        with phases.phase("probe"):
+            live, expired = self._split_expired(delta)
+            found = self._probe(delta, live)
+        with phases.phase("sink"):
+            moves = self._sink.deliver(delta.step, [file for report in found.reports for file in report["files"]])
+        # 3. Commit.
+        with phases.phase("commit"):
+            manifest = self._next_manifest(delta, live, expired, found, moves)
+            progress = step_progress(self._plan, delta, manifest, found.reports, found.carried_bytes, phases)
+            manifest = replace(manifest, progress=progress)
+            self._checkpoint.write_manifest(manifest)
+            self.manifest = manifest
+            # 4. Publish.
+            self._publish(manifest)
+            # 5. Forget what no kept record needs.
+            self._checkpoint.forget(manifest, previous)
+        return {**progress, "durationMs": phases.milliseconds()}
+
+    def _recover(self, layout: Layout) -> Manifest:
+        """The state to go on from: the last manifest, its results published, what nothing names swept."""
+        manifest = self._checkpoint.last_manifest()
+        delta = self._checkpoint.read_delta(manifest.step + 1 if manifest else 0)
+        self._checkpoint.sweep(manifest, delta)
+        if manifest is not None:
+            self._publish(manifest)
+            self._sink.sweep({move.source for move in manifest.moves})
+            return replace(manifest, layouts=self._with_layout(manifest, delta))
+        self._sink.sweep(set())
+        now = self._now_ms()
+        marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
+        return Manifest(-1, -1, self._run, now, marks, (layout,), ())
+
+    def _with_layout(self, manifest: Manifest, delta: DeltaRecord | None) -> tuple[Layout, ...]:
+        """The layouts in force: a new one if the strategy asks for it, unless a step is under way in another."""
+        newest = manifest.layouts[-1]
+        if delta is not None or newest.same_as(self._layout):
+            return manifest.layouts
+        return (*manifest.layouts, replace(self._layout, epoch=newest.epoch + 1))
+
+    def _ingest(self, batch: int) -> DeltaRecord:
+        manifest, now = self.manifest, self._now_ms()
+        times = decide_times(self._plan, manifest.marks, now)
+        step = manifest.step + 1
+        order = IngestOrder(step, self._run, times.watermarks, manifest.layout)
+        reports = self._cluster.ingest(order)
+        for report in reports:
+            raise_told(report)
+        delta = DeltaRecord(
+            step=step,
+            batch=batch,
+            run=self._run,
+            now_ms=now,
+            watermarks=times.watermarks,
+            idle=times.idle,
+            epoch=manifest.layout.epoch,
+            orders=choose_orders(self._plan, manifest.fanouts),
+            blocks=tuple(_input_block(report, step, manifest.layout.epoch) for report in reports if report["block"]),
+            newest=tuple(_newest(reports, stream.number) for stream in self._plan.streams),
+            input_rows=tuple(_total(reports, stream.number, "rows") for stream in self._plan.streams),
+            late_rows=tuple(_total(reports, stream.number, "late") for stream in self._plan.streams),
+            late_files=self._late_moves(reports, step, now),
+            moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
+        )
+        self._checkpoint.write_delta(delta)
+        return delta
+
+    def _probe(self, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
+        """The probe jobs: one for all rounds where routes stay local, else one a round."""
+        manifest = self.manifest
+        merges = decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP)
+        epochs = {block.epoch for block in live} | {delta.epoch}
+        order = ProbeOrder(
+            step=delta.step,
+            run=self._run,
+            layouts=tuple(layout for layout in manifest.layouts if layout.epoch in epochs),
+            blocks=(*live, *delta.blocks),
+            orders=delta.orders,
+            merges=merges,
+            first_round=0,
+            last_round=0,
+            carried=(),
+        )
+        carried: tuple[str, ...] = ()
+        carried_bytes = 0
+        reports: list[dict[str, Any]] = []
+        for first, last in self._rounds(order):
+            final = last == len(self._plan.streams) - 2
+            job = replace(order, first_round=first, last_round=last, merges=merges if final else (), carried=carried)
+            answers = self._cluster.probe(job)
+            for report in answers:
+                raise_told(report)
+            reports += answers
+            names = tuple(report["carried"] for report in answers if report.get("carried"))
+            carried_bytes += sum(report.get("carried_bytes", 0) for report in answers)
+            carried = names
+        merged = [block for report in reports for block in report["merged"] if block is not None]
+        dropped = tuple(file for merge in merges for file in merge.files)
+        every_carried = tuple(report["carried"] for report in reports if report.get("carried"))
+        blocks = tuple(Block.from_json(block) for block in merged)
+        return Found([_with_files(r) for r in reports], blocks, dropped, every_carried, carried_bytes)
+
+    def _rounds(self, order: ProbeOrder) -> list[tuple[int, int]]:
+        """Which rounds run in one job."""
+        count = len(self._plan.streams) - 1
+        local = len(order.layouts) == 1 and routes_stay_local(order.layouts[0], count + 1, self._cluster.slots)
+        if not local:
+            return [(number, number) for number in range(count)]
+        rounds, first = [], 0
+        for number in range(count):
+            if number == count - 1 or self._cluster.needs_own_round(order, number):
+                rounds.append((first, number))
+                first = number + 1
+        return rounds
+
+    def _split_expired(self, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+        dead = [is_expired(self._plan, b.stream, b.max_time, delta.watermarks) for b in self.manifest.blocks]
+        live = tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if not gone)
+        return live, tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if gone)
+
+    def _next_manifest(
+        self,
+        delta: DeltaRecord,
+        live: tuple[Block, ...],
+        expired: tuple[Block, ...],
+        found: Found,
+        moves: tuple[Move, ...],
+    ) -> Manifest:
+        merged = set(found.dropped)
+        blocks = (*(block for block in live if block.file not in merged), *found.blocks, *delta.blocks)
+        epochs = {block.epoch for block in blocks} | {self.manifest.layout.epoch}
+        times = StepTimes(delta.watermarks, delta.idle)
+        return Manifest(
+            step=delta.step,
+            batch=delta.batch,
+            run=self._run,
+            written_ms=delta.now_ms,
+            marks=advance_marks(self.manifest.marks, times, delta.newest, delta.now_ms),
+            layouts=tuple(layout for layout in self.manifest.layouts if layout.epoch in epochs),
+            blocks=blocks,
+            moves=(*delta.late_files, *moves),
+            dropped=(*found.dropped, *(block.file for block in expired), *found.carried),
+            fanouts=_blend(self.manifest.fanouts, found.reports),
+        )
+
+    def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:
+        path = self._checkpoint.path
+        moves = []
+        for number, report in enumerate(report for report in reports if report["late_file"]):
+            stream = self._plan.streams[report["stream"]].name
+            target = f"{path}/late/{stream}/{now_ms:015d}-{step:012d}-{number}.parquet"
+            moves.append(Move(f"{path}/staging/{report['late_file']}", target))
+        return tuple(moves)
+
+    def _publish(self, manifest: Manifest) -> None:
+        own = f"{self._checkpoint.path}/"
+        self._checkpoint.publish(
+            (self._checkpoint.files if move.source.startswith(own) else self._sink.files, move)
+            for move in manifest.moves
+        )
+        self._sink.published(manifest.step)
+
+
+def check_in_step(manifest_batch: int, spark_batch: int) -> None:
+    """Braid's last batch must be Spark's last committed one, or one ahead of it."""
+    if manifest_batch in (spark_batch, spark_batch + 1):
+        return
+    raise RecoveryError(
+        f"The checkpoint does not fit together: Spark has committed batch {spark_batch}, Braid batch {manifest_batch}.",
+        hint="Restore the whole checkpoint directory from one copy, or start with a new one.",
+    )
+
+
+def _input_block(report: dict[str, Any], step: int, epoch: int) -> Block:
+    return Block(stream=report["stream"], first_step=step, last_step=step, epoch=epoch, units=None, **report["block"])
+
+
+def _with_files(report: dict[str, Any]) -> dict[str, Any]:
+    return {"files": [], "results": 0, **report}
+
+
+def _newest(reports: Sequence[dict[str, Any]], stream: int) -> int | None:
+    return max((r["newest"] for r in reports if r["stream"] == stream and r["newest"] is not None), default=None)
+
+
+def _total(reports: Sequence[dict[str, Any]], stream: int, what: str) -> int:
+    return sum(report[what] for report in reports if report["stream"] == stream)
+
+
+def _blend(fanouts: tuple[Fanout, ...], reports: list[dict[str, Any]]) -> tuple[Fanout, ...]:
+    """Earlier observations fade; this step's are added."""
+    seen = {(f.head, f.stream): (f.probes * FADING, f.matches * FADING) for f in fanouts}
+    for report in reports:
+        for lookup in report["lookups"]:
+            probes, matches = seen.get((lookup["head"], lookup["stream"]), (0.0, 0.0))
+            seen[lookup["head"], lookup["stream"]] = (probes + lookup["probes"], matches + lookup["matched"])
+    return tuple(Fanout(head, stream, *counts) for (head, stream), counts in sorted(seen.items()))

@@ -1,0 +1,74 @@
+"""Locations, as Spark would read them, and the proof that driver and tasks reach the same storage."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from braid.errors import BraidError, StorageError
+from braid.runtime.session import is_one_host
+from braid.state.files import locate, scheme_of
+
+
+def qualify(spark: SparkSession, location: str, what: str) -> str:
+    """The location with its scheme, as Hadoop's default filesystem decides it; refused if tasks cannot reach it."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    if scheme_of(location):
+        return location.rstrip("/")
+    configuration = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration).getScheme())
+    if default != "file":
+        return str(path.getFileSystem(configuration).makeQualified(path).toString())
+    if not is_one_host(spark):
+        raise StorageError(
+            f"The {what} {location!r} is a path of this machine, but the session runs on {spark.sparkContext.master}: "
+            "its executors cannot read or write it.",
+            hint="Give a location that all hosts share: hdfs://, s3a://, gs://, abfss://, or file:/// for a shared mount.",
+        )
+    return locate(location)[1]
+
+
+def prove_shared(spark: SparkSession, location: str, what: str) -> None:
+    """Write from the driver, read and write from tasks: fails early where storage is not shared."""
+    if str(spark.sparkContext.master).startswith("local["):
+        return
+    files, path = locate(location)
+    token = uuid.uuid4().hex
+    directory = f"{path}/.probe-{token}"
+    files.write_new(f"{directory}/driver", token.encode())
+    try:
+        answers = spark.range(0, 2, 1, 2).mapInArrow(_ProbeFunction(location, directory, token), "answer string").collect()
+        problems = [row["answer"] for row in answers if row["answer"]]
+        if problems or not any(name.startswith("task-") for name in files.list(directory)):
+            raise StorageError(
+                f"The {what} {location!r} is not the same storage for the driver and the executors.",
+                detail=problems[0] if problems else "What a task wrote there is not visible to the driver.",
+                hint="Give a location that all hosts share.",
+            )
+    finally:
+        files.delete_tree(directory)
+
+
+class _ProbeFunction:
+    def __init__(self, location: str, directory: str, token: str) -> None:
+        self._location, self._directory, self._token = location, directory, token
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            answers = [self._answer(slot) for slot in batch.column(0).to_pylist()]
+            yield pa.RecordBatch.from_pydict({"answer": pa.array(answers, pa.string())})
+
+    def _answer(self, slot: int) -> str | None:
+        try:
+            files, _ = locate(self._location)
+            if files.read(f"{self._directory}/driver").decode() != self._token:
+                return "A task read other bytes than the driver wrote."
+            files.write_new(f"{self._directory}/task-{slot}-{uuid.uuid4().hex}", b"")
+        except (OSError, BraidError) as error:
+            return f"A task could not use it: {error}"
+        return None

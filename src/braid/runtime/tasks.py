@@ -1,0 +1,210 @@
+"""The functions Spark runs in its Python workers, and the reports they return to the driver.
+
+A task returns rows of one string column: JSON reports. Errors that a retry cannot mend travel in a report, so the
+driver sees them whole and at once; anything else is raised, and Spark retries the task.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from braid import errors
+from braid.errors import BraidError, CorruptStateError, PredicateError
+from braid.kernels.rows import Pairs
+from braid.placement.units import slot_of, units_of
+from braid.plan.join import JoinPlan
+from braid.runtime.exchange import CarriedRows
+from braid.runtime.ingest import IngestPlaces, ingest
+from braid.runtime.merge import merge_blocks
+from braid.runtime.orders import IngestOrder, ProbeOrder
+from braid.runtime.probe import SlotProbe
+from braid.runtime.results import ResultWriter, select_outputs
+from braid.runtime.segments import SegmentStore
+from braid.state.cache import LocalCopies
+from braid.state.files import Files, locate
+
+REPORT_SCHEMA = pa.schema([("report", pa.string())])
+TOLD = (PredicateError, CorruptStateError)
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems."""
+
+    checkpoint: str
+    staging: str
+    compression: str
+    discard: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which attempt of which partition this is: unique in a run, so that names never meet."""
+
+    partition: int
+    attempt: int
+    host: str = ""
+
+
+def report_row(report: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]}, schema=REPORT_SCHEMA)
+
+
+def told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The report of the work, or of the error that ended it if a retry would only meet it again."""
+    try:
+        return work()
+    except TOLD as error:
+        return tell(error)
+
+
+def tell(error: BraidError) -> dict[str, Any]:
+    """An error as a report; its cause, a user's own exception, goes along as text."""
+    detail = error.detail
+    if isinstance(error.__cause__, Exception):
+        detail = "".join(traceback.format_exception(error.__cause__)).rstrip()
+    return {"error": type(error).__name__, "message": error.message, "detail": detail, "hint": error.hint}
+
+
+def raise_told(report: dict[str, Any]) -> None:
+    """Raise on the driver the error that a task told."""
+    if "error" in report:
+        kind = getattr(errors, report["error"], BraidError)
+        raise kind(report["message"], report["detail"], report["hint"])
+
+
+def run_ingest(
+    plan: JoinPlan, stream: int, locations: Locations, order: IngestOrder, task: Task, batches: Iterator[pa.RecordBatch]
+) -> dict[str, Any]:
+    """One ingest task: write the block, report it."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-{stream}-{task.partition}-{task.attempt}"
+    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name)
+    return told(lambda: {**ingest(plan, stream, order, places, batches), "host": task.host})
+
+
+def run_probe(plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> dict[str, Any]:
+    """One probe task that ends in files: results, or rows carried to the next round."""
+    return told(lambda: ProbeRun(plan, slots, locations, order, task).run())
+
+
+class ProbeRun:
+    """A slot's work in a probe job: lookups, then merges, then the report."""
+
+    def __init__(self, plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> None:
+        self._plan = plan
+        self._slots = slots
+        self._order = order
+        self._task = task
+        self._locations = locations
+        self._files, self._checkpoint = locate(locations.checkpoint)
+        self._name = f"{order.run[:8]}-{order.step:012d}-{order.first_round}-s{task.partition}-{task.attempt}"
+        self._began, self._began_cpu = time.monotonic(), time.process_time()
+        self.store = segment_store(plan, locations.checkpoint)
+        self._probe = SlotProbe(order, task.partition, slots, self.store)
+
+    def run(self) -> dict[str, Any]:
+        """Write what is found, and report it."""
+        last = self._order.last_round == len(self._plan.streams) - 2
+        return self._write_results() if last else self._carry()
+
+    def found(self) -> Iterator[tuple[int, int, Pairs]]:
+        """What the lookups of this slot find, as (head, route, pairs)."""
+        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried))
+        return self._probe.run()
+
+    def report(self) -> dict[str, Any]:
+        """After the lookups: merge what is due, and say what was done."""
+        probe = self._probe
+        merged = [self._merge(number) for number in range(len(self._order.merges))]
+        return {
+            "slot": self._task.partition,
+            "host": self._task.host,
+            "units": [
+                {
+                    "epoch": epoch,
+                    "unit": unit,
+                    "cpu": probe.seconds[epoch, unit],
+                    "stored_rows": rows,
+                    "stored_bytes": size,
+                    **asdict(probe.units[epoch, unit]),
+                }
+                for (epoch, unit), (rows, size) in probe.stored().items()
+            ],
+            "lookups": [
+                {"head": head, "stream": stream, **asdict(counters)}
+                for (head, stream), counters in probe.lookups.items()
+            ],
+            "merged": [None if block is None else asdict(block) for block in merged],
+            "seconds": time.monotonic() - self._began,
+            "cpu": time.process_time() - self._began_cpu,
+        }
+
+    def _write_results(self) -> dict[str, Any]:
+        files, staging = locate(self._locations.staging)
+        results = ResultSink(self._plan, files, staging, self._name, self._locations)
+        for _, _, pairs in self.found():
+            results.add(select_outputs(self._plan, pairs))
+        return {**self.report(), **results.close()}
+
+    def _carry(self) -> dict[str, Any]:
+        carried = CarriedRows(self._files, f"{self._checkpoint}/blocks", self._name)
+        for head, route, pairs in self.found():
+            carried.add(head, route, pairs.to_rows())
+        return {**self.report(), **carried.close()}
+
+    def _merge(self, number: int) -> Any:
+        merge = self._order.merges[number]
+        layout = next(layout for layout in self._order.layouts if layout.epoch == merge.epoch)
+        units = units_of(layout, len(self._plan.streams))
+        owned = {unit.number for unit in units if slot_of(unit, self._slots) == self._task.partition}
+        inputs = [block for block in self._order.blocks if block.file in merge.files]
+        path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
+        return merge_blocks(merge, layout, owned, inputs, self.store, self._files, path)
+
+
+class ResultSink:
+    """Selected rows written to staging, or only counted when the run discards them."""
+
+    def __init__(self, plan: JoinPlan, files: Files, directory: str, name: str, locations: Locations) -> None:
+        self._writer = None
+        if not locations.discard:
+            self._writer = ResultWriter(files, directory, name, plan.output_schema, locations.compression)
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._rows += batch.num_rows
+        if self._writer is not None:
+            self._writer.add(batch)
+
+    def close(self) -> dict[str, Any]:
+        if self._writer is None:
+            return {"results": self._rows, "files": []}
+        self._writer.close()
+        return {"results": self._rows, "files": [asdict(file) for file in self._writer.written]}
+
+
+@cache
+def _store_of(checkpoint: str) -> dict[int, SegmentStore]:
+    return {}
+
+
+def segment_store(plan: JoinPlan, checkpoint: str) -> SegmentStore:
+    """The worker's open blocks of a checkpoint; a new plan object of the same run takes them over."""
+    stores = _store_of(checkpoint)
+    if 0 not in stores:
+        files, path = locate(checkpoint)
+        directory = os.path.join(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()), f"braid-{os.getuid()}")
+        stores[0] = SegmentStore(plan, LocalCopies(files, directory), f"{path}/blocks")
+    stores[0].plan = plan
+    return stores[0]

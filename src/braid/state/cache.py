@@ -1,0 +1,52 @@
+"""Local copies of remote blocks, as memory-mapped files that the Python workers of an executor share.
+
+Local storage needs no copies: its files are mapped where they are. A copy is written beside its final name and
+renamed, so that it is whole whenever it is there; its name is the block's, which is never reused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from braid.state.files import Files, LocalFiles
+
+
+class LocalCopies:
+    """Maps files of any storage; `directory` holds the copies of those that are remote."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = Path(directory)
+
+    def map(self, path: str) -> pa.Buffer:
+        if isinstance(self._files, LocalFiles):
+            return self._files.map(path)
+        copy = self._copy_of(path)
+        if not copy.exists():
+            self._fetch(path, copy)
+        return pa.memory_map(str(copy), "r").read_buffer()
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Remove every other copy; a process that still maps one keeps its pages until it lets go."""
+        if isinstance(self._files, LocalFiles) or not self._directory.exists():
+            return
+        kept = {self._copy_of(path).name for path in paths}
+        for copy in self._directory.iterdir():
+            if copy.suffix == ".block" and copy.name not in kept:
+                copy.unlink(missing_ok=True)
+
+    def _copy_of(self, path: str) -> Path:
+        return self._directory / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}.block"
+
+    def _fetch(self, path: str, copy: Path) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(self._files.map(path))
+        os.rename(temporary, copy)

@@ -1,0 +1,113 @@
+"""The checkpoint directory: what lies where, and the two doors to it, reading and writing records.
+
+    query.json            what the query is; written once
+    manifests/<step>      the committed state; the newest counts, one older is kept
+    deltas/<step>         what the step under way has fixed
+    blocks/               the rows
+    staging/              files of the step under way
+    late/<stream>/        late rows, published like results
+    spark/                Spark's own checkpoint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from braid.errors import CorruptStateError, RecoveryError
+from braid.state.files import Files
+from braid.state.manifest import DeltaRecord, Manifest, Move
+from braid.state.records import read_record, write_record
+
+KEPT_MANIFESTS = 2
+
+
+class Checkpoint:
+    """Reads and writes the records of one query."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self.files = files
+        self.path = path
+
+    def read_query(self) -> dict[str, Any] | None:
+        """What the checkpoint was created for; None when it is new."""
+        path = f"{self.path}/query.json"
+        return read_record(self.files, path, "query record") if self.files.exists(path) else None
+
+    def write_query(self, content: dict[str, Any]) -> None:
+        self.files.make_directory(self.path)
+        write_record(self.files, f"{self.path}/query.json", content)
+
+    def last_manifest(self) -> Manifest | None:
+        """The committed state, or None before the first step."""
+        names = [name for name in self.files.list(f"{self.path}/manifests") if name.endswith(".json")]
+        if not names:
+            return None
+        path = f"{self.path}/manifests/{max(names)}"
+        try:
+            return Manifest.from_json(read_record(self.files, path, "manifest"))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorruptStateError(f"The manifest {path} cannot be read: {error}.") from error
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """The commit of a step. Two drivers on one checkpoint meet here, and the second one stops."""
+        try:
+            write_record(self.files, self._manifest(manifest.step), manifest.to_json())
+        except FileExistsError as error:
+            raise RecoveryError(
+                f"Step {manifest.step} of the checkpoint {self.path} was committed by another run.",
+                hint="Stop the other query that uses this checkpoint, then start this one again.",
+            ) from error
+
+    def read_delta(self, step: int) -> DeltaRecord | None:
+        path = self._delta(step)
+        if not self.files.exists(path):
+            return None
+        return DeltaRecord.from_json(read_record(self.files, path, "delta record"))
+
+    def write_delta(self, delta: DeltaRecord) -> None:
+        write_record(self.files, self._delta(delta.step), delta.to_json())
+
+    def publish(self, moves: Iterable[tuple[Files, Move]]) -> None:
+        """Move staged files to their final names. A source that is gone was moved before a crash."""
+        for files, move in moves:
+            if files.exists(move.source):
+                files.rename(move.source, move.target)
+
+    def forget(self, manifest: Manifest, previous: Manifest | None) -> None:
+        """After a commit: drop the records and blocks that no kept record needs."""
+        if previous is not None:
+            for file in previous.dropped:
+                self.files.delete(f"{self.path}/blocks/{file}")
+        self.files.delete(self._delta(manifest.step))
+        self.files.delete(self._manifest(manifest.step - KEPT_MANIFESTS))
+
+    def sweep(self, manifest: Manifest | None, delta: DeltaRecord | None) -> int:
+        """At start: delete every block, staged file and old record that nothing names; how many were."""
+        named = {block.file for block in manifest.blocks} if manifest else set()
+        staged = {move.source.rsplit("/", 1)[1] for move in manifest.moves} if manifest else set()
+        if delta is not None:
+            named |= {block.file for block in delta.blocks}
+            staged |= {move.source.rsplit("/", 1)[1] for move in delta.late_files}
+        step = manifest.step if manifest else -1
+        doomed = [f"blocks/{name}" for name in self.files.list(f"{self.path}/blocks") if name not in named]
+        doomed += [f"staging/{name}" for name in self.files.list(f"{self.path}/staging") if name not in staged]
+        doomed += [
+            f"deltas/{name}"
+            for name in self.files.list(f"{self.path}/deltas")
+            if delta is None or name != f"{delta.step:012d}.json"
+        ]
+        doomed += [
+            f"manifests/{name}"
+            for name in self.files.list(f"{self.path}/manifests")
+            if not name.endswith(".json") or int(name.partition(".")[0]) <= step - KEPT_MANIFESTS
+        ]
+        for name in doomed:
+            self.files.delete(f"{self.path}/{name}")
+        return len(doomed)
+
+    def _manifest(self, step: int) -> str:
+        return f"{self.path}/manifests/{step:012d}.json"
+
+    def _delta(self, step: int) -> str:
+        return f"{self.path}/deltas/{step:012d}.json"
