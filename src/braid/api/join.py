@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
@@ -16,14 +17,14 @@ from braid.errors import QueryError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
 from braid.optimizer.strategies import Auto, Strategy
-from braid.plan.expressions import Column
 from braid.plan.explain import explain
+from braid.plan.expressions import Column
 from braid.plan.join import JoinPlan
 from braid.plan.predicate import Conjunct, Output
 from braid.plan.question import Question, StreamQuestion
 from braid.runtime.analysis import AnalyzedStream, Analyzer
+from braid.runtime.analysis.catalyst import braid_type
 from braid.runtime.batch import run_batch
-from braid.runtime.catalyst import braid_type
 from braid.runtime.session import read_settings, slot_count
 
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
@@ -41,7 +42,7 @@ class Join:
     def on(self, predicate: str | Udf) -> Join:
         """Join where the predicate is true; several are ANDed."""
         if isinstance(predicate, Udf):
-            found = (
+            found: tuple[Conjunct, ...] = (
                 self._analyzer.python_predicate(
                     predicate.function, predicate.columns, predicate.selectivity, predicate.cost
                 ),
@@ -130,7 +131,7 @@ class Join:
             streams=tuple(_question(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=self._selected,
-            output_schema=to_arrow_schema(self.schema, timezone="UTC").with_metadata({SPARK_SCHEMA: self.schema.json().encode()}),
+            output_schema=_arrow_schema(self.schema),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,
@@ -186,6 +187,11 @@ def _check_alike(streams: tuple[Stream, ...]) -> None:
             f"The event times of a join must have one type, but are {found}.",
             hint="Cast one of them, for example with df.withColumn(..., col(...).cast('timestamp')).",
         )
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The result's columns for Arrow, with Spark's own schema beside them, which its Parquet reader prefers."""
+    return to_arrow_schema(schema, timezone="UTC").with_metadata({SPARK_SCHEMA: schema.json().encode()})
 
 
 def _question(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:

@@ -63,7 +63,7 @@ def stream(
     )
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: object) -> None:
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
         raise StreamError(
             f"{name!r} cannot be the name of a stream.",

@@ -72,9 +72,7 @@ def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None])
     return min(limits)
 
 
-def _due_groups(
-    plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None]
-) -> list[list[Block]]:
+def _due_groups(plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None]) -> list[list[Block]]:
     periods = archive_periods(plan)
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)

@@ -21,7 +21,7 @@ from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.kernels.search import Limits, Ranges, expand, search
-from braid.kernels.vectors import Vector
+from braid.kernels.vectors import Vector, magnitude
 from braid.plan.join import Bound, JoinPlan, Probe
 from braid.plan.predicate import Conjunct, PythonPredicate
 
@@ -123,9 +123,7 @@ def _match_pairs(
             yield pairs
 
 
-def _match_tiles(
-    probing: Probing, segment: StoredSegment, ranges: Ranges, checks: list[Conjunct]
-) -> Iterator[Pairs]:
+def _match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, checks: list[Conjunct]) -> Iterator[Pairs]:
     times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)
     windowed = _window_matters(probing, segment)
     dense = [check for check in checks if check.expression is not None]
@@ -151,9 +149,13 @@ def _tile_pairs(
     """The pairs of a tile that pass the checks; those that raise on the whole tile run on the pairs left."""
     mask = inside
     rest: list[Conjunct] = []
+
+    def lookup(name: str) -> Vector:
+        return _broadcast(probing, segment, name, some, stretch)
+
     for number, check in enumerate(dense):
         try:
-            passed = is_true(evaluate(_expression(check), lambda name: _broadcast(probing, segment, name, some, stretch)))
+            passed = is_true(evaluate(_expression(check), lookup))
         except PredicateError:
             rest = dense[number:]
             break
@@ -170,7 +172,7 @@ def _broadcast(probing: Probing, segment: StoredSegment, name: str, some: slice,
     else:
         vector, cut, shape = segment.rows.vector(name), stretch, (1, -1)
     valid = None if vector.valid is None else vector.valid[cut].reshape(shape)
-    return Vector(np.asarray(vector.values)[cut].reshape(shape), valid)
+    return Vector(np.asarray(vector.values)[cut].reshape(shape), valid, magnitude(vector))
 
 
 def _check(pairs: Pairs, checks: list[Conjunct]) -> Pairs:
@@ -192,7 +194,7 @@ def _call(check: Conjunct, predicate: PythonPredicate, pairs: Pairs) -> Mask:
     arrays = [arrays[_position(check, name)] for name in predicate.columns]
     try:
         result = predicate.function(*arrays)
-    except Exception as error:  # noqa: BLE001 (the function is the user's: whatever it raises is named as its own)
+    except Exception as error:  # the function is the user's own, and may raise anything
         raise PredicateError(
             f"The Python predicate {predicate.name} raised {type(error).__name__}: {error}",
             hint="Fix the function and start the query again: it continues with the same batch.",

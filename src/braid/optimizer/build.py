@@ -1,11 +1,11 @@
 """From the question to the plan: the rules in their order.
 
-    push selections      what one stream alone decides, and cannot raise, is decided at ingest
-    gather key parts     equalities become classes of sides that are equal in every result
-    bound retention      how long a row may wait for a partner, from windows and comparisons of event times
-    prune columns        only what a conjunct or the selection still reads is stored
-    require columns      a row with a null that no result can have is not stored
-    choose indexes       how each stream's rows are sorted
+push selections      what one stream alone decides, and cannot raise, is decided at ingest
+gather key parts     equalities become classes of sides that are equal in every result
+bound retention      how long a row may wait for a partner, from windows and comparisons of event times
+prune columns        only what a conjunct or the selection still reads is stored
+require columns      a row with a null that no result can have is not stored
+choose indexes       how each stream's rows are sorted
 """
 
 from __future__ import annotations

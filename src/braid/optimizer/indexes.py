@@ -33,9 +33,7 @@ def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conju
     return found
 
 
-def _best_number(
-    stream: int, other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool
-) -> Expression:
+def _best_number(stream: int, other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool) -> Expression:
     """The number to range over: a band first, then time, which every window bounds."""
     plain = [conjunct for conjunct in conjuncts if not (keyed and conjunct.equality is not None)]
     sides: dict[Expression, set[str]] = {}

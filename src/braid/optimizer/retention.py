@@ -48,9 +48,7 @@ def check_auto_windows(names: Sequence[str], automatic: Sequence[bool], bounds: 
             )
 
 
-def _tighten(
-    reach: list[list[float]], times: Sequence[Column], conjunct: Conjunct, position: int, stream: int
-) -> None:
+def _tighten(reach: list[list[float]], times: Sequence[Column], conjunct: Conjunct, position: int, stream: int) -> None:
     for found in ranges_of(conjunct, position, stream):
         if found.number != times[stream]:
             continue

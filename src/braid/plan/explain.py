@@ -38,7 +38,9 @@ def _question(question: Question) -> str:
     lines = ["== Question =="]
     for stream in question.streams:
         window = "auto" if stream.automatic else _duration(stream.window_us)
-        lines.append(f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}")
+        lines.append(
+            f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
+        )
     lines += [f"on {conjunct.written}" for conjunct in question.conjuncts] or ["on nothing: every pair in the window"]
     lines.append(f"select {', '.join(output.name for output in question.outputs)}")
     return "\n".join(lines)
@@ -82,7 +84,11 @@ def _how(plan: JoinPlan, probe: Probe) -> str:
     number = plan.streams[probe.stream].indexes[probe.index].range
     if number is not None:
         pieces += [f"{render(number)} {_bound(bound)}" for bound in probe.bounds]
-        if isinstance(number, Column) and number.name == plan.streams[probe.stream].time and probe.access != "nested loop":
+        if (
+            isinstance(number, Column)
+            and number.name == plan.streams[probe.stream].time
+            and probe.access != "nested loop"
+        ):
             pieces.append("within the window")
     return ", ".join(pieces) or "every row kept"
 
@@ -108,7 +114,9 @@ def _kept(plan: JoinPlan, stream: int) -> str:
     for other, reach in enumerate(plan.retention_us[stream]):
         if other != stream:
             name = plan.streams[other].name
-            pieces.append("for ever" if reach is None else f"the watermark of {name} is more than {_duration(reach)} later")
+            pieces.append(
+                "for ever" if reach is None else f"the watermark of {name} is more than {_duration(reach)} later"
+            )
     return "for ever" if "for ever" in pieces else " and ".join(pieces)
 
 

@@ -76,7 +76,7 @@ class Execution:
         check_in_step(self._steps.manifest.batch, self._last_spark_commit())
         self.late = LateRows(spark, job.plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
-        self.query = self._start()
+        self.query: Any = self._start()
 
     def stop(self) -> None:
         """End between two steps."""

@@ -92,7 +92,8 @@ def _memory(
     name = choice.name
     if name is None:
         raise SinkError(
-            'The format "memory" needs a name for its table.', hint='Add .queryName("..."), then read spark.table("...").'
+            'The format "memory" needs a name for its table.',
+            hint='Add .queryName("..."), then read spark.table("...").',
         )
     location = f"{checkpoint}/memory"
     files, path = locate(location)

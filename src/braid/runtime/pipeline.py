@@ -30,6 +30,7 @@ from braid.runtime.transport import map_batches
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
+LISTS, SUMS = ("units", "lookups", "merged"), ("seconds", "cpu")
 REPORT, HEAD, ROUTE = "#report", "#head", "#route"
 
 
@@ -73,9 +74,7 @@ class ProbePipeline:
     def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
         plan = self._plan
         if order.last_round < len(plan.streams) - 2:
-            joined = [
-                (s.head, *(p.stream for p in s.probes[: order.last_round + 1])) for s in self._sequences(order)
-            ]
+            joined = [(s.head, *(p.stream for p in s.probes[: order.last_round + 1])) for s in self._sequences(order)]
             return map_batches(frame, CarryFunction(plan, self._locations, joined), REPORTS)
         if plan.jvm_outputs:
             # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
@@ -267,9 +266,9 @@ def _closing(reports: list[str], written: dict[str, Any]) -> pa.RecordBatch:
     failed = next((report for report in parsed if "error" in report), None)
     if failed is not None:
         return report_row(failed)
-    merged: dict[str, Any] = {"slot": -1, "host": "", "units": [], "lookups": [], "merged": [], "seconds": 0.0, "cpu": 0.0}
+    merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
     for report in parsed:
-        merged = {**report, **{name: merged[name] + report[name] for name in ("units", "lookups", "merged", "seconds", "cpu")}}
+        merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
     return report_row({**merged, **written})
 
 

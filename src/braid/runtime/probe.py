@@ -165,9 +165,7 @@ class SlotProbe:
         units = units_of(layout, len(self.plan.streams))
         return {unit.number: unit for unit in units if slot_of(unit, self._slots) == self._slot}
 
-    def _account(
-        self, block: Block, unit: Unit, head: int, stream: int, probing: Probing, seconds: float
-    ) -> None:
+    def _account(self, block: Block, unit: Unit, head: int, stream: int, probing: Probing, seconds: float) -> None:
         """Move what one segment's lookup counted to its unit and to its place in the sequence."""
         spent = probing.counters
         counters = self.units[block.epoch, unit.number]

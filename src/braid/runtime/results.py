@@ -45,9 +45,7 @@ class ResultFile:
 class ResultWriter:
     """Writes record batches to Parquet files of a bounded number of rows each."""
 
-    def __init__(
-        self, files: Files, directory: str, name: str, schema: pa.Schema, compression: str
-    ) -> None:
+    def __init__(self, files: Files, directory: str, name: str, schema: pa.Schema, compression: str) -> None:
         self._files = files
         self._directory = directory
         self._name = name
@@ -126,7 +124,8 @@ class _Counted:
 def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
     """The largest event time of each result, in microseconds."""
     times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]
-    return np.maximum.reduce(times)
+    newest: np.ndarray = np.maximum.reduce(times)
+    return newest
 
 
 def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:

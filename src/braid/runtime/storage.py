@@ -20,7 +20,7 @@ def qualify(spark: SparkSession, location: str, what: str) -> str:
     path = jvm.org.apache.hadoop.fs.Path(location)
     if scheme_of(location):
         return location.rstrip("/")
-    configuration = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    configuration = spark._jsc.hadoopConfiguration()
     default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration).getScheme())
     if default != "file":
         return str(path.getFileSystem(configuration).makeQualified(path).toString())
@@ -28,7 +28,7 @@ def qualify(spark: SparkSession, location: str, what: str) -> str:
         raise StorageError(
             f"The {what} {location!r} is a path of this machine, but the session runs on {spark.sparkContext.master}: "
             "its executors cannot read or write it.",
-            hint="Give a location that all hosts share: hdfs://, s3a://, gs://, abfss://, or file:/// for a shared mount.",
+            hint="Give a location that all hosts share: hdfs://, s3a://, gs://, abfss://, file:/// for a shared mount.",
         )
     return locate(location)[1]
 
@@ -42,7 +42,9 @@ def prove_shared(spark: SparkSession, location: str, what: str) -> None:
     directory = f"{path}/.probe-{token}"
     files.write_new(f"{directory}/driver", token.encode())
     try:
-        answers = spark.range(0, 2, 1, 2).mapInArrow(_ProbeFunction(location, directory, token), "answer string").collect()
+        answers = (
+            spark.range(0, 2, 1, 2).mapInArrow(_ProbeFunction(location, directory, token), "answer string").collect()
+        )
         problems = [row["answer"] for row in answers if row["answer"]]
         if problems or not any(name.startswith("task-") for name in files.list(directory)):
             raise StorageError(

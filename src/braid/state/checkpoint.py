@@ -1,12 +1,12 @@
 """The checkpoint directory: what lies where, and the two doors to it, reading and writing records.
 
-    query.json            what the query is; written once
-    manifests/<step>      the committed state; the newest counts, one older is kept
-    deltas/<step>         what the step under way has fixed
-    blocks/               the rows
-    staging/              files of the step under way
-    late/<stream>/        late rows, published like results
-    spark/                Spark's own checkpoint
+query.json            what the query is; written once
+manifests/<step>      the committed state; the newest counts, one older is kept
+deltas/<step>         what the step under way has fixed
+blocks/               the rows
+staging/              files of the step under way
+late/<stream>/        late rows, published like results
+spark/                Spark's own checkpoint
 """
 
 from __future__ import annotations

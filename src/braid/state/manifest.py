@@ -123,7 +123,7 @@ class DeltaRecord:
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> DeltaRecord:
-        known = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+        known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in content.items()}
         known["orders"] = tuple(tuple(order) for order in content["orders"])
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])

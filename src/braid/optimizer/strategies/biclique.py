@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from braid.errors import StrategyError
-from braid.optimizer.strategies.strategy import positive
+from braid.optimizer.strategies.strategy import require_positive
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
@@ -23,8 +23,8 @@ class Biclique:
     def __post_init__(self) -> None:
         for count in self.units if isinstance(self.units, tuple) else (self.units,):
             if count is not None:
-                positive("Biclique(units=...)", count)
-        positive("Biclique(groups=...)", self.groups)
+                require_positive("Biclique(units=...)", count)
+        require_positive("Biclique(groups=...)", self.groups)
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         units = self._units(len(plan.streams), max(slots, self.groups))

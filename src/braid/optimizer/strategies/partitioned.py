@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from braid.errors import StrategyError
-from braid.optimizer.strategies.strategy import positive
+from braid.optimizer.strategies.strategy import require_positive
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
@@ -18,7 +18,7 @@ class Partitioned:
 
     def __post_init__(self) -> None:
         if self.units is not None:
-            positive("Partitioned(units=...)", self.units)
+            require_positive("Partitioned(units=...)", self.units)
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         if plan.common_part is None:

@@ -21,8 +21,7 @@ class Strategy(Protocol):
         ...
 
 
-def positive(what: str, value: int) -> int:
-    """The value, if it is a whole number of at least one."""
+def require_positive(what: str, value: object) -> None:
+    """Refuse anything but a whole number of at least one."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise StrategyError(f"{what} must be a whole number of at least 1, not {value!r}.")
-    return value

@@ -7,7 +7,7 @@ Overflow of a timestamp by a literal interval needs absurd dates and is not coun
 from __future__ import annotations
 
 from braid.kernels.vectors import decimal_digits
-from braid.runtime.catalyst import Node, NotConstant
+from braid.runtime.analysis.catalyst import Node, NotConstant
 
 _SAFE = frozenset({
     "AttributeReference", "Alias", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",

@@ -12,7 +12,7 @@ from typing import Any
 from braid.kernels.evaluate import can_raise
 from braid.kernels.vectors import decimal_digits
 from braid.plan.expressions import Call, Column, Constant, Expression, Function
-from braid.runtime.catalyst import Node, NotConstant
+from braid.runtime.analysis.catalyst import Node, NotConstant
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from braid.errors import NondeterministicError, QueryError, SyntaxProblem, UnsupportedExpressionError
 from braid.plan.expressions import Column
-from braid.runtime.catalyst import Node, quiet
-from braid.runtime.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
-from braid.runtime.translate import Zone
+from braid.runtime.analysis.catalyst import Node, quiet
+from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
+from braid.runtime.analysis.translate import Zone
 
 Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
 

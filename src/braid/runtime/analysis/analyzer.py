@@ -15,14 +15,12 @@ from pyspark.sql import SparkSession
 from braid.errors import PredicateTypeError, QueryError, SyntaxProblem, UnknownStreamError
 from braid.plan.expressions import Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
-from braid.runtime import splitting
-from braid.runtime.catalyst import Node
-from braid.runtime.raising import may_raise
-from braid.runtime.references import RESULT_TIME, AnalyzedStream, quote, references
-from braid.runtime.resolution import Analyzed, Resolver, leaves, unsupported
-from braid.runtime.translate import translate, widens_exactly
-
-__all__ = ["AnalyzedStream", "Analyzer"]
+from braid.runtime.analysis import splitting
+from braid.runtime.analysis.catalyst import Node
+from braid.runtime.analysis.raising import may_raise
+from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
+from braid.runtime.analysis.resolution import Analyzed, Resolver, leaves, unsupported
+from braid.runtime.analysis.translate import translate, widens_exactly
 
 
 class Analyzer:

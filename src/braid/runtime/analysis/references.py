@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from braid.errors import AmbiguousColumnError, QueryError, UnknownColumnError, UnknownStreamError
 from braid.plan.expressions import Column
-from braid.runtime.catalyst import Node, braid_type
+from braid.runtime.analysis.catalyst import Node, braid_type
 
 RESULT_TIME = "result_time"
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
