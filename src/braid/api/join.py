@@ -26,6 +26,7 @@ from braid.runtime.analysis import AnalyzedStream, Analyzer
 from braid.runtime.analysis.catalyst import braid_type
 from braid.runtime.batch import run_batch
 from braid.runtime.session import read_settings, slot_count
+from braid.runtime.transport import with_spark_types
 
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -72,7 +73,7 @@ class Join:
         return replace(self, strategy=strategy)
 
     def plan(self) -> JoinPlan:
-        """What will run."""
+        """What will run; raises what only shows when the query is seen whole."""
         return self._plan
 
     def explain(self, stage: str | None = None) -> None:
@@ -101,7 +102,8 @@ class Join:
                 ".writeStream needs streaming DataFrames, but the inputs of this join are static.",
                 hint="Use .batch() to get the answer as a DataFrame.",
             )
-        return Writer(Query(self._spark, self._question, self._plan, self.strategy, self._frames, self.schema))
+        self.plan()
+        return Writer(Query(self._spark, self._question, self.strategy, self._frames, self.schema))
 
     @cached_property
     def schema(self) -> StructType:
@@ -202,7 +204,7 @@ def _question(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:
         number=number,
         time=f"{stream.name}.{stream.time}",
         columns=tuple(Column(field.name, number, braid_type(_type_name(field))) for field in fields),
-        schema=to_arrow_schema(StructType(fields), timezone="UTC"),
+        schema=with_spark_types(to_arrow_schema(StructType(fields), timezone="UTC"), StructType(fields)),
         window_us=stream.window.duration_us,
         automatic=stream.window.kind == "auto",
         lateness_us=lateness_us,

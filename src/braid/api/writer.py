@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 from braid.api.run import Run
 from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
-from braid.plan.join import JoinPlan
 from braid.plan.question import Question
 from braid.query.durations import duration_us
 from braid.runtime.batch import scratch_location
@@ -30,7 +29,6 @@ class Query:
 
     spark: SparkSession
     question: Question
-    plan: JoinPlan
     strategy: Strategy
     frames: Sequence[DataFrame]
     schema: StructType
@@ -113,12 +111,11 @@ class Writer:
             SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
             checkpoint,
             writer._query.schema,
-            writer._query.plan.output_schema,
+            writer._query.question.output_schema,
         )
         retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
         job = Job(
             question=writer._query.question,
-            plan=writer._query.plan,
             strategy=writer._query.strategy,
             frames=writer._query.frames,
             checkpoint=checkpoint,

@@ -24,10 +24,10 @@ COMPARISONS = frozenset({"eq", "lt", "le", "gt", "ge"})
 STRICT = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt", "cast"})
 
 
-def build_plan(question: Question) -> JoinPlan:
-    """The plan of an analysed question."""
+def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
+    """The plan of an analysed question; without `pushdown` every conjunct is decided where rows meet."""
     streams, conjuncts = question.streams, question.conjuncts
-    pushed = tuple(_pushed(conjuncts, stream.number) for stream in streams)
+    pushed = tuple(_pushed(conjuncts, stream.number) if pushdown else () for stream in streams)
     parts = build_parts(conjuncts)
     bounds = derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], conjuncts)
     check_auto_windows([s.name for s in streams], [s.automatic for s in streams], bounds)
@@ -102,8 +102,8 @@ def _strict_columns(expression: Expression) -> list[Column]:
         return [expression] if isinstance(expression, Column) else []
     if expression.function == "and":
         return [column for argument in expression.arguments for column in _strict_columns(argument)]
-    if expression.function in COMPARISONS and all(_is_strict(argument) for argument in expression.arguments):
-        return list(columns_of(expression))
+    if expression.function in COMPARISONS:
+        return [column for argument in expression.arguments if _is_strict(argument) for column in columns_of(argument)]
     return []
 
 

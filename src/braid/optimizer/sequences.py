@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 
 from braid.optimizer.indexes import usable_ranges
-from braid.plan.expressions import Column
+from braid.plan.expressions import Call, Column
 from braid.plan.join import Access, Bound, JoinPlan, Probe, Sequence, Stage
-from braid.plan.predicate import Conjunct
+from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
 
 EXPECTED_MATCHES: dict[Access, float] = {
@@ -124,12 +124,26 @@ def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> l
 
 
 def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], stream: int) -> bool:
-    """Whether looking up by a single exact key already decides this equality."""
+    """Whether looking up by a single exact key already decides this equality: of both its streams, without NULLs.
+
+    Another joined stream of the same part may not have been compared with the key's source yet.
+    """
     equality = plan.conjuncts[number].equality
     if equality is None or len(keys) != 1 or not plan.parts[keys[0][0]].exact:
         return False
-    part = plan.parts[keys[0][0]]
-    return all(part.side_of(side.stream) == side for side in (equality.left, equality.right))
+    part, source = plan.parts[keys[0][0]], keys[0][1]
+    sides = (equality.left, equality.right)
+    return {side.stream for side in sides} == {source, stream} and all(
+        part.side_of(side.stream) == side and _never_null(plan, side) for side in sides
+    )
+
+
+def _never_null(plan: JoinPlan, side: Side) -> bool:
+    """Whether stored rows have no NULL in this side: a required column, perhaps cast."""
+    expression = side.expression
+    while isinstance(expression, Call) and expression.function == "cast":
+        expression = expression.arguments[0]
+    return isinstance(expression, Column) and expression.name in plan.streams[side.stream].required
 
 
 def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:

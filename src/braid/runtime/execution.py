@@ -14,11 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from braid.errors import BraidError, RunFailedError
+from braid.errors import BraidError, PredicateError, RunFailedError
+from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
 from braid.plan.question import Question
-from braid.runtime.fingerprint import fingerprint, require_same
+from braid.runtime.fingerprint import continue_plan, fingerprint
 from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
@@ -38,7 +39,6 @@ class Job:
     """What to run, as the writer put it together. `make_sink` receives the query's id."""
 
     question: Question
-    plan: JoinPlan
     strategy: Strategy
     frames: Sequence[DataFrame]
     checkpoint: str
@@ -67,14 +67,14 @@ class Execution:
         self._state = "starting"
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
-        self.id = self._identify()
+        self.id, plan = self._identify()
         slots = slot_count(spark)
-        self._cluster = SparkCluster(spark, job.plan, job.locations, slots)
-        layout = job.strategy.layout(job.plan, slots)
+        self._cluster = SparkCluster(spark, plan, job.locations, slots)
+        layout = job.strategy.layout(plan, slots)
         sink = job.make_sink(self.id)
-        self._steps = StepRunner(job.plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
+        self._steps = StepRunner(plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
         check_in_step(self._steps.manifest.batch, self._last_spark_commit())
-        self.late = LateRows(spark, job.plan, self._checkpoint, job.checkpoint, job.retention_ms)
+        self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self.query: Any = self._start()
 
@@ -121,16 +121,20 @@ class Execution:
             )
         return self.error
 
-    def _identify(self) -> str:
-        """The query's id: the checkpoint's own, after comparing what it was made for with what is asked now."""
-        now = fingerprint(self._job.question, self._job.plan)
+    def _identify(self) -> tuple[str, JoinPlan]:
+        """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
+        question = self._job.question
         saved = self._checkpoint.read_query()
         if saved is None:
-            identity = str(uuid.uuid4())
-            self._checkpoint.write_query({"id": identity, "query": now})
-            return identity
-        require_same(saved["query"], now, self._job.checkpoint)
-        return str(saved["id"])
+            identity, plan = str(uuid.uuid4()), build_plan(question)
+            self._checkpoint.write_query({"id": identity, **fingerprint(question, plan, pushdown=True)})
+            return identity, plan
+        manifest = self._checkpoint.last_manifest()
+        failed = self._checkpoint.has_failed(manifest.step + 1 if manifest else 0)
+        plan, record = continue_plan(saved, question, self._job.checkpoint, failed)
+        if record is not None:
+            self._checkpoint.write_query({"id": saved["id"], **record})
+        return str(saved["id"]), plan
 
     def _start(self) -> StreamingQuery:
         job = self._job
@@ -163,6 +167,8 @@ class Execution:
             progress = self._steps.run(batch)
         except BraidError as error:
             self.error = error
+            if isinstance(error, PredicateError):
+                self._checkpoint.write_failure(self._steps.manifest.step + 1, error.message)
             raise
         if progress is not None:
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})

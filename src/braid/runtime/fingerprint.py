@@ -1,6 +1,7 @@
 """What a checkpoint belongs to: the query as data, and the comparison that a restart makes.
 
-Strategy, units, trigger, retention and sink may change; what changes the meaning of stored rows may not.
+Strategy, units, trigger, retention and sink may change; what changes the meaning of stored rows may not. One
+exception: after a predicate has failed, a corrected one may take over, if the rows already stored serve it too.
 """
 
 from __future__ import annotations
@@ -8,47 +9,99 @@ from __future__ import annotations
 from typing import Any
 
 from braid.errors import RestartError
-from braid.plan.join import JoinPlan
+from braid.optimizer.build import build_plan
+from braid.plan.explain import render
+from braid.plan.join import JoinPlan, StreamPlan
 from braid.plan.question import Question
 
 FORMAT = 1
 
 
-def fingerprint(question: Question, plan: JoinPlan) -> dict[str, Any]:
-    """All that must stay the same for a checkpoint to be continued."""
+def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:
+    """All that must stay the same for a checkpoint to be continued, and how its rows are stored."""
     return {
-        "format": FORMAT,
-        "streams": {
-            stream.name: {
-                "position": stream.number,
-                "time": stream.time,
-                "window": "auto" if stream.automatic else stream.window_us,
-                "lateness": stream.lateness_us,
-                "idle_after": stream.idle_after_ms,
-                "columns": {column.name: column.type for column in plan.streams[stream.number].columns},
-            }
-            for stream in question.streams
+        "query": {
+            "format": FORMAT,
+            "streams": {stream.name: _stream(question, plan, stream.number) for stream in question.streams},
+            "predicates": [conjunct.written for conjunct in question.conjuncts],
+            "selection": {output.name: output.sql for output in question.outputs},
+            "settings": {
+                "time zone": question.time_zone,
+                "ANSI mode": question.ansi,
+                "case sensitivity": question.case_sensitive,
+            },
         },
-        "predicates": [conjunct.written for conjunct in question.conjuncts],
-        "selection": {output.name: output.sql for output in question.outputs},
-        "settings": {
-            "time zone": question.time_zone,
-            "ANSI mode": question.ansi,
-            "case sensitivity": question.case_sensitive,
-        },
+        "storage": {stream.name: _storage(plan, stream) for stream in plan.streams},
+        "pushdown": pushdown,
     }
 
 
-def require_same(saved: dict[str, Any], now: dict[str, Any], location: str) -> None:
-    """Refuse a query that differs from the checkpoint's, naming every difference."""
-    differences = _differences(saved, now, "")
-    if differences:
-        raise RestartError(
-            f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
-            detail="\n".join(f"  {line}" for line in differences),
-            hint="Start the changed query with a new checkpointLocation. Strategy, units, trigger, retention and sink "
-            "options may change; the rest may not.",
-        )
+def continue_plan(
+    saved: dict[str, Any], question: Question, location: str, predicate_failed: bool
+) -> tuple[JoinPlan, dict[str, Any] | None]:
+    """The plan on which a checkpoint is continued, and its new record if a corrected predicate takes over."""
+    pushdown = bool(saved["pushdown"])
+    plan = build_plan(question, pushdown)
+    now = fingerprint(question, plan, pushdown)
+    differences = _differences(saved["query"], now["query"], "")
+    if not differences:
+        return plan, None
+    if predicate_failed and _only_predicates(saved["query"], now["query"]):
+        corrected = build_plan(question, pushdown=False)
+        record = fingerprint(question, corrected, pushdown=False)
+        differences += _unusable(saved["storage"], record["storage"], record["query"]["predicates"])
+        if len(differences) == len(_differences(saved["query"], now["query"], "")):
+            return corrected, record
+    raise RestartError(
+        f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
+        detail="\n".join(f"  {line}" for line in differences),
+        hint="Start the changed query with a new checkpointLocation. Strategy, units, trigger, retention and sink "
+        "options may change; the rest may not.",
+    )
+
+
+def _stream(question: Question, plan: JoinPlan, number: int) -> dict[str, Any]:
+    stream = question.streams[number]
+    return {
+        "position": number,
+        "time": stream.time,
+        "window": "auto" if stream.automatic else stream.window_us,
+        "lateness": stream.lateness_us,
+        "idle_after": stream.idle_after_ms,
+        "columns": {column.name: column.type for column in plan.streams[number].columns},
+    }
+
+
+def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
+    """How a stream's rows are kept: what is in them, in which orders, and what was left out."""
+    orders = []
+    for index in stream.indexes:
+        sides = [plan.parts[part].side_of(stream.number) for part in index.parts]
+        keys = [side.sql for side in sides if side is not None]
+        orders.append([*keys, "" if index.range is None else render(index.range)])
+    return {
+        "columns": plan.schemas[stream.number].names,
+        "orders": orders,
+        "left out unless": [plan.conjuncts[number].written for number in plan.pushed[stream.number]],
+    }
+
+
+def _unusable(saved: dict[str, Any], now: dict[str, Any], predicates: list[str]) -> list[str]:
+    """Why stored rows cannot serve a corrected predicate."""
+    found = []
+    for name, storage in saved.items():
+        found += [
+            f"stored {what} of {name}: were {storage[what]}, would be {now[name][what]}"
+            for what in ("columns", "orders")
+            if storage[what] != now[name][what]
+        ]
+        gone = [text for text in storage["left out unless"] if text not in predicates]
+        found += [f"rows of {name} were left out unless {text}" for text in gone]
+    return found
+
+
+def _only_predicates(saved: dict[str, Any], now: dict[str, Any]) -> bool:
+    return {**saved, "predicates": None} == {**now, "predicates": None}
 
 
 def _differences(saved: Any, now: Any, place: str) -> list[str]:

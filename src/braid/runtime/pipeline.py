@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from braid.kernels.join import check_rows
@@ -26,7 +25,7 @@ from braid.runtime.orders import ProbeOrder
 from braid.runtime.results import flat_columns, select_outputs
 from braid.runtime.segments import column_types
 from braid.runtime.tasks import TOLD, Locations, ProbeRun, ResultSink, Task, report_row, run_probe, tell
-from braid.runtime.transport import map_batches
+from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
@@ -59,8 +58,8 @@ class ProbePipeline:
     def _build(self, order: ProbeOrder) -> DataFrame:
         if not self.needs_jvm(order, order.last_round):
             return map_batches(self._anchor, WriteFunction(self._plan, self._locations, self._slots), REPORTS)
-        schema = emitted_schema(self._plan)
-        flat = from_arrow_schema(schema)
+        schema = emitted_schema(self._plan, self._read_later(order))
+        flat = spark_schema(schema)
         frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
         stages = [sequence.probes[order.last_round].later for sequence in self._sequences(order)]
         for number in range(max((len(later) for later in stages), default=0)):
@@ -85,16 +84,25 @@ class ProbePipeline:
             frame = frame.selectExpr(*guarded, f"`{REPORT}`")
         return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
 
+    def _read_later(self, order: ProbeOrder) -> set[str]:
+        """The columns that something after this job's tasks still reads."""
+        plan = self._plan
+        if order.last_round < len(plan.streams) - 2:
+            return {field.name for schema in plan.schemas for field in schema}
+        later = [stage for sequence in self._sequences(order) for stage in sequence.probes[-1].later]
+        conjuncts = [plan.conjuncts[number] for stage in later for number in stage.conjuncts]
+        return {column.name for reader in (*conjuncts, *plan.outputs) for column in reader.columns}
+
     def _sequences(self, order: ProbeOrder) -> list[Sequence]:
         return [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
 
 
-def emitted_schema(plan: JoinPlan) -> pa.Schema:
-    """What tasks hand to the JVM: every stored column, the result time, and where the row stands."""
-    fields = [field for schema in plan.schemas for field in schema]
-    time_type = plan.schemas[0].field(plan.streams[0].time).type
-    own = [pa.field(RESULT_TIME, time_type), pa.field(HEAD, pa.int32()), pa.field(ROUTE, pa.int32())]
-    return pa.schema([*fields, *own, pa.field(REPORT, pa.string())])
+def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
+    """What tasks hand to the JVM: the stored columns among `names`, the result time, and where the row stands."""
+    fields = [field for schema in plan.schemas for field in schema if field.name in names]
+    time = plan.schemas[0].field(plan.streams[0].time).with_name(RESULT_TIME)
+    own = [time, pa.field(HEAD, pa.int32()), pa.field(ROUTE, pa.int32()), pa.field(REPORT, pa.string())]
+    return pa.schema([*fields, *own])
 
 
 class WriteFunction:
@@ -273,7 +281,8 @@ def _closing(reports: list[str], written: dict[str, Any]) -> pa.RecordBatch:
 
 
 def _flat_types(plan: JoinPlan) -> dict[str, str]:
-    return {name: kind for stream in plan.streams for name, kind in column_types(plan, stream.number).items()}
+    types = {name: kind for stream in plan.streams for name, kind in column_types(plan, stream.number).items()}
+    return {**types, RESULT_TIME: types[plan.streams[0].time]}
 
 
 def _file_name(order: ProbeOrder, task: Task) -> str:

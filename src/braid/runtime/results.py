@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.kernels.evaluate import evaluate
+from braid.kernels.rows import Rows
 from braid.kernels.vectors import Vector
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
@@ -122,7 +123,9 @@ class _Counted:
 
 
 def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
-    """The largest event time of each result, in microseconds."""
+    """The largest event time of each result, in microseconds; rows that came through the JVM carry it."""
+    if isinstance(columns, Rows) and RESULT_TIME in columns.columns:
+        return columns.times(RESULT_TIME)
     times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]
     newest: np.ndarray = np.maximum.reduce(times)
     return newest

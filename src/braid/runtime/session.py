@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +47,16 @@ def read_settings(spark: SparkSession) -> Settings:
 def is_one_host(spark: SparkSession) -> bool:
     """Whether all tasks run on this machine, so that they reach its local paths."""
     return str(spark.sparkContext.master).startswith("local")
+
+
+def use_this_python(spark: SparkSession) -> None:
+    """Let the workers of a local session run this interpreter, which has Braid, unless another was chosen."""
+    if (
+        is_one_host(spark)
+        and "PYSPARK_PYTHON" not in os.environ
+        and spark.conf.get("spark.pyspark.python", None) is None
+    ):
+        spark.sparkContext.pythonExec = sys.executable
 
 
 def slot_count(spark: SparkSession) -> int:

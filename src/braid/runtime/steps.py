@@ -13,7 +13,7 @@ from typing import Any
 
 from braid.control.merging import decide_merges
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
-from braid.errors import RecoveryError
+from braid.errors import PredicateError, RecoveryError
 from braid.optimizer.sequences import choose_orders
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
@@ -118,8 +118,7 @@ class StepRunner:
         step = manifest.step + 1
         order = IngestOrder(step, self._run, times.watermarks, manifest.layout)
         reports = self._cluster.ingest(order)
-        for report in reports:
-            raise_told(report)
+        self._raise_told(reports, step)
         delta = DeltaRecord(
             step=step,
             batch=batch,
@@ -162,8 +161,7 @@ class StepRunner:
             final = last == len(self._plan.streams) - 2
             job = replace(order, first_round=first, last_round=last, merges=merges if final else (), carried=carried)
             answers = self._cluster.probe(job)
-            for report in answers:
-                raise_told(report)
+            self._raise_told(answers, delta.step)
             reports += answers
             names = tuple(report["carried"] for report in answers if report.get("carried"))
             carried_bytes += sum(report.get("carried_bytes", 0) for report in answers)
@@ -173,6 +171,16 @@ class StepRunner:
         every_carried = tuple(report["carried"] for report in reports if report.get("carried"))
         blocks = tuple(Block.from_json(block) for block in merged)
         return Found([_with_files(r) for r in reports], blocks, dropped, every_carried, carried_bytes)
+
+    def _raise_told(self, reports: list[dict[str, Any]], step: int) -> None:
+        """Raise what a task told, with the streams and the batch it happened in."""
+        try:
+            for report in reports:
+                raise_told(report)
+        except PredicateError as error:
+            names = ", ".join(stream.name for stream in self._plan.streams)
+            message = f"The join of {names} failed in batch {step}: {error.message}"
+            raise PredicateError(message, error.detail, error.hint) from error
 
     def _rounds(self, order: ProbeOrder) -> list[tuple[int, int]]:
         """Which rounds run in one job."""

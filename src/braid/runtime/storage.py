@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from braid.errors import BraidError, StorageError
-from braid.runtime.session import is_one_host
+from braid.runtime.session import is_one_host, use_this_python
 from braid.state.files import locate, scheme_of
 
 
@@ -37,6 +37,7 @@ def prove_shared(spark: SparkSession, location: str, what: str) -> None:
     """Write from the driver, read and write from tasks: fails early where storage is not shared."""
     if str(spark.sparkContext.master).startswith("local["):
         return
+    use_this_python(spark)
     files, path = locate(location)
     token = uuid.uuid4().hex
     directory = f"{path}/.probe-{token}"

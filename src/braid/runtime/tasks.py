@@ -7,13 +7,11 @@ driver sees them whole and at once; anything else is raised, and Spark retries t
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import time
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -30,11 +28,12 @@ from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.probe import SlotProbe
 from braid.runtime.results import ResultWriter, select_outputs
 from braid.runtime.segments import SegmentStore
-from braid.state.cache import LocalCopies
+from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import Files, locate
 
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
 TOLD = (PredicateError, CorruptStateError)
+OPEN_STORES = 4
 
 
 @dataclass(frozen=True)
@@ -194,17 +193,17 @@ class ResultSink:
         return {"results": self._rows, "files": [asdict(file) for file in self._writer.written]}
 
 
-@cache
-def _store_of(checkpoint: str) -> dict[int, SegmentStore]:
-    return {}
+_open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
 
 
 def segment_store(plan: JoinPlan, checkpoint: str) -> SegmentStore:
-    """The worker's open blocks of a checkpoint; a new plan object of the same run takes them over."""
-    stores = _store_of(checkpoint)
-    if 0 not in stores:
+    """This worker's open blocks of a checkpoint; those of checkpoints not used for long are closed."""
+    store = _open_stores.pop(checkpoint, None)
+    if store is None:
         files, path = locate(checkpoint)
-        directory = os.path.join(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()), f"braid-{os.getuid()}")
-        stores[0] = SegmentStore(plan, LocalCopies(files, directory), f"{path}/blocks")
-    stores[0].plan = plan
-    return stores[0]
+        store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
+    store.plan = plan
+    _open_stores[checkpoint] = store
+    while len(_open_stores) > OPEN_STORES:
+        _open_stores.popitem(last=False)
+    return store

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
+
+SPARK_TYPE = b"braid.spark.type"
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -23,6 +26,25 @@ def map_batches(frame: DataFrame, function: Function, schema: StructType) -> Dat
     ]
     mapped = inside.mapInArrow(_Renamed(function, frame.columns, [field.name for field in fields]), StructType(fields))
     return mapped.toDF(*schema.fieldNames())
+
+
+def with_spark_types(schema: pa.Schema, spark: StructType) -> pa.Schema:
+    """The Arrow schema with Spark's own type beside each column: Arrow knows no collations, nor kinds of intervals."""
+    fields = [
+        field.with_metadata({SPARK_TYPE: column.dataType.json().encode()})
+        for field, column in zip(schema, spark.fields, strict=True)
+    ]
+    return pa.schema(fields)
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Spark's schema of Arrow columns: as noted beside them, or as Spark reads the Arrow type."""
+    fields = []
+    for field in schema:
+        noted = (field.metadata or {}).get(SPARK_TYPE)
+        kind = from_arrow_type(field.type) if noted is None else _parse_datatype_json_string(noted.decode())
+        fields.append(StructField(field.name, kind, True))
+    return StructType(fields)
 
 
 class _Renamed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +16,16 @@ from pathlib import Path
 import pyarrow as pa
 
 from braid.state.files import Files, LocalFiles
+
+
+def copies_directory() -> str:
+    """The directory that the workers of one executor share: they have one parent. Those of dead ones are removed."""
+    root = Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0])
+    prefix = f"braid-copies-{os.getuid()}-"
+    for other in root.glob(f"{prefix}*"):
+        if not Path(f"/proc/{other.name.removeprefix(prefix)}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(other, ignore_errors=True)
+    return str(root / f"{prefix}{os.getppid()}")
 
 
 class LocalCopies:

@@ -1,8 +1,9 @@
 """The checkpoint directory: what lies where, and the two doors to it, reading and writing records.
 
-query.json            what the query is; written once
+query-<n>.json        what the query is; the newest counts
 manifests/<step>      the committed state; the newest counts, one older is kept
 deltas/<step>         what the step under way has fixed
+failures/<step>       that a predicate failed in the step under way
 blocks/               the rows
 staging/              files of the step under way
 late/<stream>/        late rows, published like results
@@ -30,13 +31,21 @@ class Checkpoint:
         self.path = path
 
     def read_query(self) -> dict[str, Any] | None:
-        """What the checkpoint was created for; None when it is new."""
-        path = f"{self.path}/query.json"
-        return read_record(self.files, path, "query record") if self.files.exists(path) else None
+        """What the checkpoint was made for; None when it is new."""
+        names = self._query_names()
+        return read_record(self.files, f"{self.path}/{names[-1]}", "query record") if names else None
 
     def write_query(self, content: dict[str, Any]) -> None:
         self.files.make_directory(self.path)
-        write_record(self.files, f"{self.path}/query.json", content)
+        write_record(self.files, f"{self.path}/query-{len(self._query_names()):06d}.json", content)
+
+    def has_failed(self, step: int) -> bool:
+        """Whether a predicate failed in this step, so that a fixed one may take over."""
+        return self.files.exists(self._failure(step))
+
+    def write_failure(self, step: int, message: str) -> None:
+        if not self.has_failed(step):
+            write_record(self.files, self._failure(step), {"step": step, "message": message})
 
     def last_manifest(self) -> Manifest | None:
         """The committed state, or None before the first step."""
@@ -80,6 +89,7 @@ class Checkpoint:
             for file in previous.dropped:
                 self.files.delete(f"{self.path}/blocks/{file}")
         self.files.delete(self._delta(manifest.step))
+        self.files.delete(self._failure(manifest.step))
         self.files.delete(self._manifest(manifest.step - KEPT_MANIFESTS))
 
     def sweep(self, manifest: Manifest | None, delta: DeltaRecord | None) -> int:
@@ -105,6 +115,12 @@ class Checkpoint:
         for name in doomed:
             self.files.delete(f"{self.path}/{name}")
         return len(doomed)
+
+    def _query_names(self) -> list[str]:
+        return [name for name in self.files.list(self.path) if name.startswith("query-") and name.endswith(".json")]
+
+    def _failure(self, step: int) -> str:
+        return f"{self.path}/failures/{step:012d}.json"
 
     def _manifest(self, step: int) -> str:
         return f"{self.path}/manifests/{step:012d}.json"

@@ -1,0 +1,1 @@
+"""Benchmarks: Braid against its peers on the same files. Each run writes JSON into `results/`."""

@@ -1,0 +1,65 @@
+"""`braid`: the commands, the options they share, and the exit codes (0 ok, 1 failed, 2 wrong usage)."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.cli.demo import DEFAULT_ROWS, run_demo
+from braid.cli.failures import reported
+
+app = typer.Typer(
+    name="braid",
+    help="Windowed joins of streams with any predicate, on Spark, exactly once.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks, and Spark's own log.")]
+
+
+def main() -> None:
+    """The entry point of the `braid` command."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"braid {version('braid-spark')} (PySpark {version('pyspark')})")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    context: typer.Context,
+    debug: Debug = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Windowed joins of streams with any predicate, on Spark, exactly once."""
+    context.obj = debug
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    directory: Annotated[
+        Path, typer.Option("--dir", file_okay=False, help="Where feeds, results and checkpoint lie.")
+    ] = Path("braid-demo"),
+    rows: Annotated[int, typer.Option(min=1, help="How many rows to send, rounded up to whole files.")] = DEFAULT_ROWS,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete an earlier demo in the directory first.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Join two generated position feeds: which vehicles came within 100 m and 5 s of each other?
+
+    Needs no network and no arguments. Run again, it continues on the same checkpoint with new rows.
+    """
+    show_all = debug or context.obj is True
+    with reported(show_all):
+        run_demo(directory, rows, fresh, show_all)

@@ -1,0 +1,60 @@
+"""A kit to test joins without a cluster: write a question, script batches, cut runs short, compare with the oracle.
+
+draft = Draft()
+r = draft.stream("r", {"k": "int"}, window_us=10)
+s = draft.stream("s", {"k": "int"}, window_us=10)
+draft.on(equal(r["k"], s["k"]))
+query = InlineQuery(draft.question(), directory)
+query.run(0, {"r": table, "s": table})
+query.published()
+"""
+
+from braid.testing.clock import ManualClock
+from braid.testing.expressions import (
+    absolute,
+    add,
+    both,
+    coalesce,
+    constant,
+    either,
+    equal,
+    equal_or_both_null,
+    less,
+    less_or_equal,
+    negation,
+    subtract,
+    within,
+)
+from braid.testing.failing import FailingFiles, InjectedCrash
+from braid.testing.inline import Fate, InlineCluster
+from braid.testing.inline_query import InlineQuery
+from braid.testing.oracle import Condition, OracleStream, answer, on_time_rows
+from braid.testing.questions import Draft, DraftStream
+
+__all__ = [
+    "Condition",
+    "Draft",
+    "DraftStream",
+    "FailingFiles",
+    "Fate",
+    "InjectedCrash",
+    "InlineCluster",
+    "InlineQuery",
+    "ManualClock",
+    "OracleStream",
+    "absolute",
+    "add",
+    "answer",
+    "both",
+    "coalesce",
+    "constant",
+    "either",
+    "equal",
+    "equal_or_both_null",
+    "less",
+    "less_or_equal",
+    "negation",
+    "on_time_rows",
+    "subtract",
+    "within",
+]

@@ -1,0 +1,171 @@
+"""A cluster in one process: the same task functions that Spark runs, fed with Arrow tables, in plain loops.
+
+What Spark's JVM adds to the rows (hashes of keys, the pushed selection) is computed here; conjuncts and selections
+that only the JVM can evaluate are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from braid.errors import UnsupportedExpressionError
+from braid.kernels.evaluate import evaluate, is_true
+from braid.kernels.rows import Rows
+from braid.kernels.vectors import Vector
+from braid.plan.expressions import Expression
+from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
+from braid.plan.question import Question
+from braid.runtime.orders import IngestOrder, ProbeOrder, decode, encode
+from braid.runtime.tasks import Locations, Task, run_ingest, run_probe
+from braid.testing.failing import InjectedCrash
+
+Fate = Literal["once", "retried", "duplicated", "crash"]
+"""What becomes of a task: it runs once; its first attempt's report is lost and it runs again; a second attempt runs
+although the first one counts; or the whole process dies after it."""
+
+ROWS_PER_BATCH = 7
+
+
+class InlineCluster:
+    """Runs ingest and probe tasks one after the other.
+
+    `fate` is asked before every task, with its number in this process.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        plan: JoinPlan,
+        locations: Locations,
+        slots: int,
+        ingest_tasks: int = 1,
+        fate: Callable[[int], Fate] = lambda _: "once",
+    ) -> None:
+        refuse_jvm(plan)
+        self.slots = slots
+        self.tasks = 0
+        self._question = question
+        self._plan = plan
+        self._locations = locations
+        self._ingest_tasks = ingest_tasks
+        self._fate = fate
+        self._attempts = 0
+        self._batch: Mapping[str, pa.Table] | None = None
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        """The rows of the batch that the next `ingest` is about, by stream; a stream left out brings none."""
+        self._batch = tables
+
+    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+        if self._batch is None:
+            raise RuntimeError("there is no batch to take in")
+        order = IngestOrder.from_json(decode(encode(order)))
+        reports = []
+        for stream in self._plan.streams:
+            table = self._batch.get(stream.name)
+            if table is None:
+                continue
+            for partition in range(self._ingest_tasks):
+                share = table.take(pa.array(np.arange(partition, table.num_rows, self._ingest_tasks)))
+                reports.append(self._run(partial(self._take, order, stream.number, partition, share)))
+        return reports
+
+    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
+        order = ProbeOrder.from_json(decode(encode(order)))
+        return [self._run(partial(self._look_up, order, slot)) for slot in range(self.slots)]
+
+    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
+        return False
+
+    def _take(self, order: IngestOrder, stream: int, partition: int, share: pa.Table, attempt: int) -> dict[str, Any]:
+        batches = self._flat(stream, share)
+        return run_ingest(self._plan, stream, self._locations, order, Task(partition, attempt, "inline"), batches)
+
+    def _look_up(self, order: ProbeOrder, slot: int, attempt: int) -> dict[str, Any]:
+        return run_probe(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+
+    def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+        """One task, as often as its fate says; reports travel as text, as they do from Spark's workers."""
+        self.tasks += 1
+        fate = self._fate(self.tasks)
+        report = self._attempt(work)
+        if fate == "crash":
+            raise InjectedCrash(f"after task {self.tasks}")
+        if fate == "retried":
+            return self._attempt(work)
+        if fate == "duplicated":
+            self._attempt(work)
+        return report
+
+    def _attempt(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+        self._attempts += 1
+        report: dict[str, Any] = json.loads(json.dumps(work(self._attempts)))
+        return report
+
+    def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """The rows under flat names, with what the JVM would add, in several batches."""
+        asked = self._question.streams[stream]
+        prefix = len(asked.name) + 1
+        plain = table.select([field.name[prefix:] for field in asked.schema])
+        flat = pa.table([plain.column(n) for n in range(plain.num_columns)], names=asked.schema.names)
+        if flat.num_rows == 0:
+            return
+        rows = Rows(
+            {name: flat.column(name).combine_chunks() for name in flat.schema.names},
+            {column.name: column.type for column in asked.columns},
+            flat.num_rows,
+        )
+        for part in self._plan.parts:
+            side = part.side_of(stream)
+            if side is not None and side.expression is not None and not part.exact:
+                flat = flat.append_column(part_column(part.number, stream), _hashes(part, side.expression, rows))
+        if self._plan.pushed[stream]:
+            flat = flat.append_column(KEEP, pa.array(self._selected(stream, rows)))
+        yield from flat.combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
+
+    def _selected(self, stream: int, rows: Rows) -> np.ndarray:
+        keep = np.ones(rows.length, bool)
+        for number in self._plan.pushed[stream]:
+            expression = self._plan.conjuncts[number].expression
+            if expression is not None:
+                keep &= np.broadcast_to(is_true(evaluate(expression, rows.vector)), (rows.length,))
+        return keep
+
+
+def refuse_jvm(plan: JoinPlan) -> None:
+    """Refuse a plan that only Spark can run."""
+    needing = [conjunct.written for conjunct in plan.conjuncts if conjunct.in_jvm]
+    needing += [side.sql for part in plan.parts for side in part.sides if side.expression is None]
+    needing += [output.name for output in plan.outputs if output.expression is None and output.fields is None]
+    if needing:
+        raise UnsupportedExpressionError(
+            f"Without Spark only expressions of Braid's own evaluator can run, but {', '.join(needing)} need the JVM.",
+            hint="Test them with a Spark session.",
+        )
+
+
+def _hashes(part: KeyPart, expression: Expression, rows: Rows) -> pa.Array:
+    """A 64-bit hash of each value; NULL hashes like a value where NULLs match, and is NULL where they do not."""
+    hashes = []
+    for value in _values(evaluate(expression, rows.vector), rows.length):
+        absent = value is None and not part.null_safe
+        hashes.append(None if absent else xxhash.xxh3_64_intdigest(repr(value).encode()) - (1 << 63))
+    return pa.array(hashes, pa.int64())
+
+
+def _values(vector: Vector, length: int) -> list[Any]:
+    """The values as Python's, equal ones equal: NaN is one value and -0.0 is 0.0."""
+    if isinstance(vector.values, pa.Array):
+        return list(vector.values.to_pylist())
+    values = np.broadcast_to(vector.values, (length,))
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), np.nan, values) + 0.0
+    valid = np.broadcast_to(True if vector.valid is None else vector.valid, (length,))
+    return [value if known else None for value, known in zip(values.tolist(), valid.tolist(), strict=True)]

@@ -1,0 +1,74 @@
+"""A query run without Spark: the real steps, checkpoint and Parquet sink over the inline cluster.
+
+An instance is one run of the query. Making another on the same directory is a restart; after a crash the caller
+plays Spark's part, and offers again every batch that was not committed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from braid.optimizer.build import build_plan
+from braid.optimizer.strategies import Auto, Strategy
+from braid.plan.question import Question
+from braid.runtime.sinks import STAGING, FileSink
+from braid.runtime.steps import StepRunner
+from braid.runtime.tasks import Locations
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import Files, LocalFiles
+from braid.testing.clock import ManualClock
+from braid.testing.inline import Fate, InlineCluster
+
+
+class InlineQuery:
+    """Results go to `directory/out`, state to `directory/checkpoint`."""
+
+    def __init__(
+        self,
+        question: Question,
+        directory: str,
+        *,
+        strategy: Strategy | None = None,
+        slots: int = 2,
+        ingest_tasks: int = 1,
+        clock: ManualClock | None = None,
+        files: Files | None = None,
+        fate: Callable[[int], Fate] = lambda _: "once",
+    ) -> None:
+        files = LocalFiles() if files is None else files
+        plan = build_plan(question)
+        self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
+        self._output = f"{directory}/out"
+        self._schema = question.output_schema
+        locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
+        self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate)
+        layout = (Auto() if strategy is None else strategy).layout(plan, slots)
+        sink = FileSink(files, self._output, "inline")
+        run = uuid.uuid4().hex
+        self.steps = StepRunner(plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock())
+
+    @property
+    def last_batch(self) -> int:
+        """The newest committed batch; -1 before the first."""
+        return self.steps.manifest.batch
+
+    def run(self, batch: int, tables: Mapping[str, pa.Table]) -> dict[str, Any] | None:
+        """One step; None when the batch was committed before."""
+        self.cluster.load(tables)
+        return self.steps.run(batch)
+
+    def published(self) -> pa.Table:
+        """Every result that a reader of the output sees."""
+        return read_published(self._output, self._schema)
+
+
+def read_published(directory: str, schema: pa.Schema) -> pa.Table:
+    """The rows of the published files, as a Parquet reader finds them: hidden names are skipped."""
+    names = [name for name in LocalFiles().list(directory) if not name.startswith(("_", "."))]
+    tables = [pq.read_table(f"{directory}/{name}", partitioning=None) for name in names]
+    return pa.concat_tables(tables) if tables else schema.empty_table()

@@ -1,0 +1,107 @@
+"""The plain definition of the answer, by nested loops, knowing nothing of the engine.
+
+A row is a dict of Python values; event times are microseconds (None: null). Predicates are Python functions of one
+row per stream they read, true, false or None for SQL's NULL.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+Batch = Mapping[str, Sequence[Row]]
+
+
+@dataclass(frozen=True)
+class OracleStream:
+    """A stream's settings; None: no limit."""
+
+    name: str
+    window_us: int | None
+    lateness_us: int | None = 0
+    idle_after_ms: int | None = None
+    time: str = "ts"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A predicate over the named streams, whose rows it receives in this order."""
+
+    streams: tuple[str, ...]
+    holds: Callable[..., bool | None]
+
+
+def on_time_rows(
+    streams: Sequence[OracleStream], batches: Sequence[Batch], clock_ms: Sequence[int] | None = None
+) -> dict[str, list[Row]]:
+    """The rows that were not late when they came; `clock_ms` is when each batch came (default: at once)."""
+    times = [0] * len(batches) if clock_ms is None else list(clock_ms)
+    newest: dict[str, int | None] = {stream.name: None for stream in streams}
+    reached: dict[str, int | None] = {stream.name: None for stream in streams}
+    heard = {stream.name: times[0] if times else 0 for stream in streams}
+    kept: dict[str, list[Row]] = {stream.name: [] for stream in streams}
+    for batch, now in zip(batches, times, strict=True):
+        idle = {s.name for s in streams if s.idle_after_ms is not None and now - heard[s.name] >= s.idle_after_ms}
+        for stream in streams:
+            latest = newest[stream.name]
+            if latest is not None and stream.lateness_us is not None:
+                reached[stream.name] = _later(reached[stream.name], latest - stream.lateness_us)
+        awake = [reached[stream.name] for stream in streams if stream.name not in idle]
+        known = [mark for mark in awake if mark is not None]
+        if known and len(known) == len(awake):
+            for name in idle:
+                reached[name] = _later(reached[name], min(known))
+        for stream in streams:
+            for row in batch.get(stream.name, ()):
+                time = row[stream.time]
+                if time is None:
+                    continue
+                heard[stream.name] = now
+                newest[stream.name] = _later(newest[stream.name], time)
+                mark = reached[stream.name]
+                if mark is None or time >= mark:
+                    kept[stream.name].append(row)
+    return kept
+
+
+def answer(
+    streams: Sequence[OracleStream], rows: Mapping[str, Sequence[Row]], conditions: Sequence[Condition]
+) -> Counter[tuple[Any, ...]]:
+    """The results of on-time rows: every column of every stream in their order, then the result time."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for combination in _combinations(streams, rows, conditions, {}):
+        newest = max(combination[stream.name][stream.time] for stream in streams)
+        if all(s.window_us is None or newest - combination[s.name][s.time] <= s.window_us for s in streams):
+            values = [value for stream in streams for value in combination[stream.name].values()]
+            found[(*map(comparable, values), newest)] += 1
+    return found
+
+
+def comparable(value: Any) -> Any:
+    """A value that equals itself: NaN as text."""
+    return "NaN" if isinstance(value, float) and value != value else value
+
+
+def _combinations(
+    streams: Sequence[OracleStream],
+    rows: Mapping[str, Sequence[Row]],
+    conditions: Sequence[Condition],
+    chosen: dict[str, Row],
+) -> Iterator[dict[str, Row]]:
+    """One row from each stream; a condition is tried as soon as its streams are there."""
+    if len(chosen) == len(streams):
+        yield chosen
+        return
+    name = streams[len(chosen)].name
+    ready = [c for c in conditions if name in c.streams and all(s in chosen or s == name for s in c.streams)]
+    for row in rows[name]:
+        tried = {**chosen, name: row}
+        if all(condition.holds(*(tried[stream] for stream in condition.streams)) is True for condition in ready):
+            yield from _combinations(streams, rows, conditions, tried)
+
+
+def _later(first: int | None, second: int) -> int:
+    return second if first is None else max(first, second)
