@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.answers import Answer
-from benchmarks.peers import Measurement, Task
+from benchmarks.peers import ONE_SHOT, Measurement, Task
 
 PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb")
 
@@ -33,7 +33,7 @@ class Row:
 
     @property
     def one_shot(self) -> bool:
-        return self.task.peer == "duckdb"
+        return self.task.peer in ONE_SHOT
 
     @property
     def steady_seconds(self) -> tuple[float, ...]:
@@ -58,7 +58,7 @@ class Row:
     def steady_part(self) -> str:
         if self.one_shot:
             return f"best of {len(self.measurement.seconds)}"
-        return f"{len(self.steady_seconds)} of {len(self.measurement.seconds)} batches"
+        return f"last {len(self.steady_seconds)} of {len(self.measurement.seconds)}"
 
     def record(self) -> dict[str, Any]:
         """The row as JSON takes it."""
@@ -82,15 +82,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio of two rates that Braid is to reach."""
+    """A ratio of two rates, and what Braid is to reach; None where it is told for comparison only."""
 
     description: str
     ratio: float
-    at_least: float
+    at_least: float | None
 
     @property
-    def met(self) -> bool:
-        return self.ratio >= self.at_least
+    def met(self) -> bool | None:
+        return None if self.at_least is None else self.ratio >= self.at_least
+
+    @property
+    def verdict(self) -> str:
+        if self.at_least is None:
+            return "for comparison"
+        return f"target {self.at_least}, {'[green]met[/]' if self.met else '[red]missed[/]'}"
 
     def record(self) -> dict[str, Any]:
         return asdict(self) | {"ratio": round(self.ratio, 3), "met": self.met}
@@ -98,35 +104,40 @@ class Target:
 
 def print_report(console: Console, rows: list[Row], targets: list[Target]) -> None:
     """The table, then a line for each target."""
-    table = Table("workload", "system", "steady part", title="Equality join, window ±10 s")
-    for heading in ("input rows/s", "s/batch (median)", "results", "expected"):
-        table.add_column(heading, justify="right")
+    table = Table("batches", "system", "counted", title="Equality join, window ±10 s")
+    for heading in ("rows/s", "s/batch", "results", "answer"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         median = statistics.median(row.steady_seconds) if row.steady_seconds else float("nan")
-        mark = "[green]same[/]" if row.agrees else f"[red]{row.expected.rows:,}, other rows[/]"
+        mark = "[green]right[/]" if row.agrees else f"[red]not {row.expected.rows:,}[/]"
         table.add_row(
             row.task.workload.name,
             row.system,
             row.steady_part,
             f"{row.rows_per_second:,.0f}",
-            "all at once" if row.one_shot else f"{median:.2f}",
+            "at once" if row.one_shot else f"{median:.2f}",
             f"{row.measurement.answer.rows:,}",
             mark,
         )
     console.print(table)
     for target in targets:
-        mark = "[green]met[/]" if target.met else "[red]missed[/]"
-        console.print(f"{target.description}: {target.ratio:.2f} (target at least {target.at_least}): {mark}")
+        console.print(f"{target.description}: {target.ratio:.2f} ({target.verdict})")
 
 
-def write_json(path: Path, name: str, options: dict[str, Any], rows: list[Row], targets: list[Target]) -> None:
-    """The whole run: when, where, on what, with which settings and results."""
-    document = {
+def describe_run(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What runs, when, where and on what; taken before the run, so that the load is that of others."""
+    return {
         "benchmark": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "options": options,
-        "machine": machine(),
-        "versions": versions(),
+        "machine": _machine(),
+        "versions": _versions(),
+    }
+
+
+def write_json(path: Path, run: dict[str, Any], rows: list[Row], targets: list[Target]) -> None:
+    """The description of a run with its results."""
+    document = run | {
         "answers_agree": all(row.agrees for row in rows),
         "targets": [target.record() for target in targets],
         "measurements": [row.record() for row in rows],
@@ -135,8 +146,7 @@ def write_json(path: Path, name: str, options: dict[str, Any], rows: list[Row], 
     path.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def machine() -> dict[str, Any]:
-    """Where this runs. The load tells whether the machine was shared."""
+def _machine() -> dict[str, Any]:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "processor": _processor(),
@@ -147,7 +157,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     found = {package: version(package) for package in PACKAGES}
     found["python"] = platform.python_version()
     found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")

@@ -13,11 +13,11 @@ from pyspark.sql.types import StructField, StructType, _parse_datatype_json_stri
 from braid.api.stream import Stream
 from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
-from braid.errors import QueryError, StreamError
+from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
-from braid.optimizer.strategies import Auto, Strategy
-from braid.plan.explain import explain
+from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
+from braid.plan.explain import Chosen, explain
 from braid.plan.expressions import Column
 from braid.plan.join import JoinPlan
 from braid.plan.predicate import Conjunct, Output
@@ -78,12 +78,19 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (question, physical, layout)."""
-        spark = self._spark
-        slots = slot_count(spark)
-        layout = self.strategy.layout(self._plan, slots)
         orders = choose_orders(self._plan, ())
         sequences = [build_sequence(self._plan, head, order) for head, order in enumerate(orders)]
-        print(explain(self._question, self._plan, sequences, self.strategy.describe(), layout, slots, stage))
+        print(explain(self._question, self._plan, sequences, self._chosen(), stage))
+
+    def _chosen(self) -> Chosen:
+        slots = slot_count(self._spark)
+        others = []
+        for other in (kind() for kind in STRATEGIES if not isinstance(self.strategy, kind)):
+            try:
+                others.append(f"possible: {other.describe()}: {other.layout(self._plan, slots).kind}")
+            except StrategyError as refusal:
+                others.append(f"refused: {other.describe()}: {refusal.message}")
+        return Chosen(self.strategy.describe(), self.strategy.layout(self._plan, slots), slots, tuple(others))
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""

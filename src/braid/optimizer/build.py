@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from braid.optimizer.indexes import build_indexes
 from braid.optimizer.keys import build_parts, common_part
-from braid.optimizer.retention import check_auto_windows, derive_bounds
+from braid.optimizer.retention import Bounds, check_auto_windows, derive_bounds
 from braid.plan.expressions import Call, Column, Expression, columns_of
 from braid.plan.join import JoinPlan, KeyPart, StreamPlan, part_column
 from braid.plan.predicate import Conjunct
@@ -31,7 +31,7 @@ def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
     parts = build_parts(conjuncts)
     bounds = derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], conjuncts)
     check_auto_windows([s.name for s in streams], [s.automatic for s in streams], bounds)
-    plans = tuple(_stream_plan(question, stream, parts, pushed[stream.number]) for stream in streams)
+    plans = tuple(_stream_plan(question, stream, parts, pushed[stream.number], bounds) for stream in streams)
     return JoinPlan(
         streams=plans,
         conjuncts=conjuncts,
@@ -55,7 +55,7 @@ def _pushed(conjuncts: tuple[Conjunct, ...], stream: int) -> tuple[int, ...]:
 
 
 def _stream_plan(
-    question: Question, stream: StreamQuestion, parts: tuple[KeyPart, ...], pushed: tuple[int, ...]
+    question: Question, stream: StreamQuestion, parts: tuple[KeyPart, ...], pushed: tuple[int, ...], bounds: Bounds
 ) -> StreamPlan:
     number = stream.number
     return StreamPlan(
@@ -67,7 +67,7 @@ def _stream_plan(
         lateness_us=stream.lateness_us,
         idle_after_ms=stream.idle_after_ms,
         required=_required(question.conjuncts, parts, number),
-        indexes=build_indexes(number, len(question.streams), stream.time_column, parts, question.conjuncts),
+        indexes=build_indexes(number, stream.time_column, parts, question.conjuncts, bounds),
     )
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from braid.optimizer.ranges import Range, ranges_of
+from braid.optimizer.retention import Bounds
 from braid.plan.expressions import Column, Expression, streams_of
 from braid.plan.join import Index, KeyPart
 from braid.plan.predicate import Conjunct
 
 
 def build_indexes(
-    stream: int, streams: int, time: Column, parts: Sequence[KeyPart], conjuncts: Sequence[Conjunct]
+    stream: int, time: Column, parts: Sequence[KeyPart], conjuncts: Sequence[Conjunct], bounds: Bounds
 ) -> tuple[Index, ...]:
     """The indexes of a stream. The first is the order its rows are stored in."""
     found: dict[Index, None] = {}
-    for other in range(streams):
+    for other in range(len(bounds)):
         if other != stream:
             shared = tuple(part.number for part in parts if {stream, other} <= part.streams)
-            found[Index(shared, _best_number(stream, other, time, conjuncts, bool(shared)))] = None
+            timed = bounds[stream][other] is not None or bounds[other][stream] is not None
+            found[Index(shared, _best_number(stream, other, time, conjuncts, bool(shared), timed))] = None
     return tuple(found)
 
 
@@ -40,4 +42,6 @@ def _best_number(stream: int, other: int, time: Column, conjuncts: Sequence[Conj
     for found in usable_ranges(stream, frozenset({other}), plain):
         sides.setdefault(found.number, set()).update(bound.side for bound in found.bounds)
     bands = [number for number, both in sides.items() if len(both) == 2 and number != time]
-    return bands[0] if bands else time
+    if bands:
+        return bands[0]
+    return time if timed or not sides else next(iter(sides))

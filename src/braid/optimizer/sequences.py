@@ -11,17 +11,10 @@ from collections.abc import Sequence as Several
 
 from braid.optimizer.indexes import usable_ranges
 from braid.plan.expressions import Call, Column
-from braid.plan.join import Access, Bound, JoinPlan, Probe, Sequence, Stage
+from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, Sequence, Stage
 from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
 
-EXPECTED_MATCHES: dict[Access, float] = {
-    "equality": 1.0,
-    "band": 10.0,
-    "time": 1e3,
-    "inequality": 1e3,
-    "nested loop": 1e6,
-}
 ENOUGH_PROBES = 1000.0
 
 

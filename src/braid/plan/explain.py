@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from dataclasses import dataclass
 
 from braid.errors import QueryError
 from braid.plan.expressions import Call, Column, Constant, Expression
-from braid.plan.join import Bound, Index, JoinPlan, Probe, Sequence
+from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, Sequence
 from braid.plan.layout import Layout
 from braid.plan.question import Question
 
 STAGES = ("question", "physical", "layout")
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The strategy that runs, the layout it gives, and what the other strategies would do or why they cannot."""
+
+    strategy: str
+    layout: Layout
+    slots: int
+    others: tuple[str, ...]
+
+
 def explain(
     question: Question,
     plan: JoinPlan,
     sequences: Several[Sequence],
-    strategy: str,
-    layout: Layout,
-    slots: int,
+    chosen: Chosen,
     stage: str | None,
 ) -> str:
     """One stage, or all of them."""
@@ -28,10 +37,9 @@ def explain(
     parts = {
         "question": lambda: _question(question),
         "physical": lambda: _physical(plan, sequences),
-        "layout": lambda: _layout(strategy, layout, slots),
+        "layout": lambda: _layout(chosen),
     }
-    chosen = STAGES if stage is None else (stage,)
-    return "\n\n".join(parts[name]() for name in chosen)
+    return "\n\n".join(parts[name]() for name in (STAGES if stage is None else (stage,)))
 
 
 def _question(question: Question) -> str:
@@ -55,7 +63,7 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
         lines.append(f"  stores {', '.join(column.name for column in stream.columns)}")
         lines += [f"  sorted by {_index(plan, index, stream.number)}" for index in stream.indexes]
         lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
-        lines.append(f"  kept until {_kept(plan, stream.number)}")
+        lines.append(f"  kept {_kept(plan, stream.number)}")
     for sequence in sequences:
         lines.append(f"new rows of {plan.streams[sequence.head].name}")
         for probe in sequence.probes:
@@ -67,7 +75,8 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
 
 def _probe(plan: JoinPlan, probe: Probe) -> list[str]:
     target = plan.streams[probe.stream]
-    lines = [f"  look up {target.name} by {probe.access}: {_how(plan, probe)}"]
+    guess = f"{EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen"
+    lines = [f"  look up {target.name} by {probe.access}: {_how(plan, probe)} (guess: {guess})"]
     lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
@@ -97,7 +106,9 @@ def _bound(bound: Bound) -> str:
     sign = ">=" if bound.side == "lower" else "<="
     terms = " + ".join(render(expression) for expression in bound.plus)
     terms += "".join(f" - {render(expression)}" for expression in bound.minus)
-    offset = "" if bound.offset == 0 else f" {'+' if bound.offset > 0 else '-'} {abs(bound.offset):g}"
+    in_time = any(expression.type in ("timestamp", "timestamp_ntz") for expression in bound.plus)
+    size = _duration(round(abs(bound.offset))) if in_time else f"{abs(bound.offset):g}"
+    offset = "" if bound.offset == 0 else f" {'+' if bound.offset > 0 else '-'} {size}"
     return f"{sign} {terms}{offset}"
 
 
@@ -120,14 +131,15 @@ def _kept(plan: JoinPlan, stream: int) -> str:
     return "for ever" if "for ever" in pieces else " and ".join(pieces)
 
 
-def _layout(strategy: str, layout: Layout, slots: int) -> str:
-    lines = ["== Layout ==", f"strategy {strategy}: {layout.kind} on {slots} slots"]
+def _layout(chosen: Chosen) -> str:
+    layout = chosen.layout
+    lines = ["== Layout ==", f"strategy {chosen.strategy}: {layout.kind} on {chosen.slots} slots"]
     if layout.kind == "partitioned":
         lines.append(f"{layout.units[0]} units, each with every stream's rows of its share of the keys")
     else:
         routing = "random routing" if layout.groups == 1 else f"{layout.groups} subgroups by key (ContRand)"
         lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *chosen.others])
 
 
 def render(expression: Expression) -> str:

@@ -15,6 +15,13 @@ from braid.plan.expressions import Column, Expression
 from braid.plan.predicate import Conjunct, Output, Side
 
 Access = Literal["equality", "band", "inequality", "time", "nested loop"]
+EXPECTED_MATCHES: dict[Access, float] = {
+    "equality": 1.0,
+    "band": 10.0,
+    "time": 1e3,
+    "inequality": 1e3,
+    "nested loop": 1e6,
+}
 RESULT_TIME = "result_time"
 KEEP = "#keep"
 

@@ -59,6 +59,17 @@ def use_this_python(spark: SparkSession) -> None:
         spark.sparkContext.pythonExec = sys.executable
 
 
+def require_mappable_memory(spark: SparkSession) -> None:
+    """Refuse a limit on the workers' address space: mapped state counts against it, though it takes no memory."""
+    limit = spark.sparkContext.getConf().get("spark.executor.pyspark.memory")
+    if limit:
+        raise UnsupportedSessionError(
+            f"The session limits its Python workers with spark.executor.pyspark.memory={limit}, which also limits the "
+            "files they may map, and state is mapped files.",
+            hint="Unset spark.executor.pyspark.memory; give the container memory with spark.executor.memoryOverhead.",
+        )
+
+
 def slot_count(spark: SparkSession) -> int:
     """One slot a core of the cluster."""
     return max(1, int(spark.sparkContext.defaultParallelism))

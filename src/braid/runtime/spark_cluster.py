@@ -24,7 +24,7 @@ from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.runtime.context import current_task
 from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline
-from braid.runtime.session import use_this_python
+from braid.runtime.session import require_mappable_memory, use_this_python
 from braid.runtime.tasks import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
 
@@ -36,6 +36,7 @@ class SparkCluster:
 
     def __init__(self, spark: SparkSession, plan: JoinPlan, locations: Locations, slots: int) -> None:
         use_this_python(spark)
+        require_mappable_memory(spark)
         self.slots = slots
         self._spark = spark
         self._plan = plan

@@ -103,12 +103,14 @@ class StepRunner:
         self._sink.sweep(set())
         now = self._now_ms()
         marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
-        return Manifest(-1, -1, self._run, now, marks, (layout,), ())
+        return Manifest(-1, -1, self._run, now, marks, (layout if delta is None else delta.layout,), ())
 
     def _with_layout(self, manifest: Manifest, delta: DeltaRecord | None) -> tuple[Layout, ...]:
         """The layouts in force: a new one if the strategy asks for it, unless a step is under way in another."""
         newest = manifest.layouts[-1]
-        if delta is not None or newest.same_as(self._layout):
+        if delta is not None:
+            return manifest.layouts if delta.layout == newest else (*manifest.layouts, delta.layout)
+        if newest.same_as(self._layout):
             return manifest.layouts
         return (*manifest.layouts, replace(self._layout, epoch=newest.epoch + 1))
 
@@ -126,7 +128,7 @@ class StepRunner:
             now_ms=now,
             watermarks=times.watermarks,
             idle=times.idle,
-            epoch=manifest.layout.epoch,
+            layout=manifest.layout,
             orders=choose_orders(self._plan, manifest.fanouts),
             blocks=tuple(_input_block(report, step, manifest.layout.epoch) for report in reports if report["block"]),
             newest=tuple(_newest(reports, stream.number) for stream in self._plan.streams),
@@ -142,7 +144,7 @@ class StepRunner:
         """The probe jobs: one for all rounds where routes stay local, else one a round."""
         manifest = self.manifest
         merges = decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP)
-        epochs = {block.epoch for block in live} | {delta.epoch}
+        epochs = {block.epoch for block in live} | {delta.layout.epoch}
         order = ProbeOrder(
             step=delta.step,
             run=self._run,

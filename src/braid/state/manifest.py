@@ -109,7 +109,7 @@ class DeltaRecord:
     now_ms: int
     watermarks: tuple[int | None, ...]
     idle: tuple[bool, ...]
-    epoch: int
+    layout: Layout
     orders: tuple[tuple[int, ...], ...]
     blocks: tuple[Block, ...]
     newest: tuple[int | None, ...]
@@ -124,6 +124,7 @@ class DeltaRecord:
     @staticmethod
     def from_json(content: dict[str, Any]) -> DeltaRecord:
         known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in content.items()}
+        known["layout"] = Layout.from_json(content["layout"])
         known["orders"] = tuple(tuple(order) for order in content["orders"])
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])

@@ -1,0 +1,120 @@
+"""Runs cut short at every kind of place, and resumed: the published files hold each result of the oracle once.
+
+Spark's part is played here: a batch that was not committed is offered again; one whose manifest exists is offered
+again or not, as Spark may or may not have logged it. `BRAID_SEED=n` runs one case alone.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from braid.optimizer.strategies import Strategy
+from braid.state.files import LocalFiles
+from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
+from tests.properties.cases import Case, make_case, results_of, strategies
+
+ONLY = os.environ.get("BRAID_SEED")
+SINGLE = [int(ONLY)] if ONLY else list(range(5000, 5004))
+CHAINED = [int(ONLY)] if ONLY else list(range(6000, 6030))
+TASKS = [int(ONLY)] if ONLY else list(range(7000, 7015))
+
+
+class Drill:
+    """A case run in one directory by one run after another, until every batch is committed."""
+
+    def __init__(self, case: Case, directory: Path, chance: random.Random, *, changing: bool) -> None:
+        self.case = case
+        self.directory = str(directory)
+        self.chance = chance
+        self.clock = ManualClock(case.clock_ms[0])
+        self.crashes = 0
+        self.next_batch = 0
+        self._choices = strategies(case.question, chance) if changing else []
+
+    def attempt(self, files: FailingFiles, fates: Iterator[Fate] | None = None) -> bool:
+        """One run of the driver: True when it reached the end, False when it died on the way."""
+        try:
+            query = InlineQuery(
+                self.case.question,
+                self.directory,
+                strategy=self._strategy(),
+                slots=self.chance.randint(1, 3) if self._choices else 2,
+                ingest_tasks=self.chance.randint(1, 3) if self._choices else 1,
+                clock=self.clock,
+                files=files,
+                fate=lambda _: "once" if fates is None else next(fates),
+            )
+            self._follow_spark(query)
+            while self.next_batch < len(self.case.batches):
+                self.clock.now_ms = self.case.clock_ms[self.next_batch]
+                query.run(self.next_batch, self.case.tables(self.next_batch))
+                self.next_batch += 1
+        except InjectedCrash:
+            self.crashes += 1
+            return False
+        return True
+
+    def check(self) -> None:
+        """What was published is the oracle's answer, and no staged file was left behind."""
+        query = InlineQuery(self.case.question, self.directory, clock=self.clock)
+        assert query.last_batch == len(self.case.batches) - 1
+        got = results_of(self.case, query.published())
+        assert got == self.case.expected, f"{self.case.describe()}\nafter {self.crashes} crashes"
+        assert LocalFiles().list(f"{self.directory}/out/_braid_staging") == []
+        named = {block.file for block in query.steps.manifest.blocks}
+        assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
+
+    def _follow_spark(self, query: InlineQuery) -> None:
+        """Braid is at Spark's last commit or one ahead; then Spark may offer the batch again."""
+        assert query.last_batch in (self.next_batch - 1, self.next_batch)
+        if query.last_batch == self.next_batch and self.chance.random() < 0.5:
+            self.next_batch += 1
+
+    def _strategy(self) -> Strategy | None:
+        return self.chance.choice(self._choices) if self._choices else None
+
+
+@pytest.mark.parametrize("seed", SINGLE)
+def test_a_crash_at_any_write_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    case = make_case(seed, small=True)
+    counted = FailingFiles(LocalFiles())
+    whole = Drill(case, tmp_path / "whole", random.Random(seed), changing=False)
+    assert whole.attempt(counted)
+    whole.check()
+    for at in range(1, counted.operations + 1):
+        drill = Drill(case, tmp_path / str(at), random.Random(at), changing=False)
+        assert not drill.attempt(FailingFiles(LocalFiles(), at, drill.chance.choice(("before", "after"))))
+        assert drill.attempt(FailingFiles(LocalFiles()))
+        drill.check()
+
+
+@pytest.mark.parametrize("seed", CHAINED)
+def test_crash_after_crash_with_other_strategies_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    drill = Drill(make_case(seed, small=True), tmp_path, chance, changing=True)
+    while drill.crashes < 12:
+        files = FailingFiles(LocalFiles(), chance.randint(1, 14), chance.choice(("before", "after")))
+        if drill.attempt(files):
+            break
+    assert drill.attempt(FailingFiles(LocalFiles()))
+    drill.check()
+
+
+@pytest.mark.parametrize("seed", TASKS)
+def test_tasks_that_run_twice_or_kill_the_driver_change_nothing(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    drill = Drill(make_case(seed, small=True), tmp_path, chance, changing=True)
+
+    def fates(crash_at: int) -> Iterator[Fate]:
+        for number in range(1, 100_000):
+            yield "crash" if number == crash_at else chance.choice(("once", "retried", "duplicated"))
+
+    while drill.crashes < 6 and not drill.attempt(FailingFiles(LocalFiles()), fates(chance.randint(1, 20))):
+        pass
+    assert drill.attempt(FailingFiles(LocalFiles()), fates(0))
+    drill.check()
