@@ -35,8 +35,10 @@ def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conju
     return found
 
 
-def _best_number(stream: int, other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool) -> Expression:
-    """The number to range over: a band first, then time, which every window bounds."""
+def _best_number(
+    stream: int, other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool, timed: bool
+) -> Expression:
+    """The number to range over: a band first, then time where it is bounded, then an inequality."""
     plain = [conjunct for conjunct in conjuncts if not (keyed and conjunct.equality is not None)]
     sides: dict[Expression, set[str]] = {}
     for found in usable_ranges(stream, frozenset({other}), plain):

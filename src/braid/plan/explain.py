@@ -125,10 +125,10 @@ def _kept(plan: JoinPlan, stream: int) -> str:
     for other, reach in enumerate(plan.retention_us[stream]):
         if other != stream:
             name = plan.streams[other].name
-            pieces.append(
-                "for ever" if reach is None else f"the watermark of {name} is more than {_duration(reach)} later"
-            )
-    return "for ever" if "for ever" in pieces else " and ".join(pieces)
+            if reach is None:
+                return "for ever"
+            pieces.append(f"the watermark of {name} is more than {_duration(reach)} later")
+    return f"until {' and '.join(pieces)}"
 
 
 def _layout(chosen: Chosen) -> str:

@@ -72,8 +72,10 @@ class Execution:
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
         layout = job.strategy.layout(plan, slots)
         sink = job.make_sink(self.id)
+        # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
+        last = self._checkpoint.last_manifest()
+        check_in_step(-1 if last is None else last.batch, self._last_spark_commit())
         self._steps = StepRunner(plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
-        check_in_step(self._steps.manifest.batch, self._last_spark_commit())
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self.query: Any = self._start()

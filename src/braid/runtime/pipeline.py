@@ -90,8 +90,9 @@ class ProbePipeline:
         if order.last_round < len(plan.streams) - 2:
             return {field.name for schema in plan.schemas for field in schema}
         later = [stage for sequence in self._sequences(order) for stage in sequence.probes[-1].later]
-        conjuncts = [plan.conjuncts[number] for stage in later for number in stage.conjuncts]
-        return {column.name for reader in (*conjuncts, *plan.outputs) for column in reader.columns}
+        read = [plan.conjuncts[number].columns for stage in later for number in stage.conjuncts]
+        read += [output.columns for output in plan.outputs]
+        return {column.name for columns in read for column in columns}
 
     def _sequences(self, order: ProbeOrder) -> list[Sequence]:
         return [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from braid.errors import PredicateError, RunFailedError
+from braid.errors import PredicateError, RunFailedError, StorageError
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.runtime.context import current_task
 from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, encode
@@ -29,6 +29,7 @@ from braid.runtime.tasks import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
 
 PREDICATE_FAILURES = re.compile(r"\[(DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW|CAST_|INVALID_ARRAY_INDEX|[A-Z_.]+)\]([^\n]*)")
+STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
 
 
 class SparkCluster:
@@ -132,6 +133,13 @@ def _explain(plan: JoinPlan, step: int, error: Exception) -> Exception:
     """A failed job as Braid's error: which streams, which batch, and Spark's own words for the cause."""
     names = ", ".join(stream.name for stream in plan.streams)
     text = str(error)
+    refused = STORAGE_FAILURES.search(text)
+    if refused is not None:
+        return StorageError(
+            f"The join of {names} failed in batch {step}: its storage refused an operation.",
+            detail=refused[1] or refused[2],
+            hint="Free space on that storage or make it writable, then start the query again: nothing is lost.",
+        )
     cause = next((f"[{c}]{m}" for c, m in PREDICATE_FAILURES.findall(text) if "STREAM" not in c), "")
     if cause:
         return PredicateError(

@@ -109,7 +109,7 @@ class ProbeRun:
         self._files, self._checkpoint = locate(locations.checkpoint)
         self._name = f"{order.run[:8]}-{order.step:012d}-{order.first_round}-s{task.partition}-{task.attempt}"
         self._began, self._began_cpu = time.monotonic(), time.process_time()
-        self.store = segment_store(plan, locations.checkpoint)
+        self.store = segment_store(plan, locations.checkpoint, order.run)
         self._probe = SlotProbe(order, task.partition, slots, self.store)
 
     def run(self) -> dict[str, Any]:
@@ -196,14 +196,15 @@ class ResultSink:
 _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
 
 
-def segment_store(plan: JoinPlan, checkpoint: str) -> SegmentStore:
-    """This worker's open blocks of a checkpoint; those of checkpoints not used for long are closed."""
-    store = _open_stores.pop(checkpoint, None)
+def segment_store(plan: JoinPlan, checkpoint: str, run: str) -> SegmentStore:
+    """This worker's open blocks of a run, which checks each anew; those of runs not seen for long are closed."""
+    place = f"{checkpoint} {run}"
+    store = _open_stores.pop(place, None)
     if store is None:
         files, path = locate(checkpoint)
         store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
     store.plan = plan
-    _open_stores[checkpoint] = store
+    _open_stores[place] = store
     while len(_open_stores) > OPEN_STORES:
         _open_stores.popitem(last=False)
     return store

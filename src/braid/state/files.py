@@ -8,6 +8,7 @@ files are never reused, so the only operations that must be atomic are creating 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import uuid
@@ -59,6 +60,18 @@ def _explained(action: str, path: str) -> Iterator[None]:
         raise StorageError(f"Could not {action} {path}: {error.strerror or error}", hint=hint) from error
 
 
+class _OutputFile(io.FileIO):
+    """A new local file whose writes say what they could not do, wherever in a writer they happen."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "x")
+        self._path = path
+
+    def write(self, data: Any) -> int:
+        with _explained("write", self._path):
+            return super().write(data)
+
+
 class LocalFiles:
     """The local filesystem, or one mounted on every host."""
 
@@ -79,11 +92,11 @@ class LocalFiles:
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
         with _explained("write", path):
             try:
-                file = open(path, "xb")  # noqa: SIM115 (the parent may be missing on the first try)
+                raw = _OutputFile(path)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                file = open(path, "xb")  # noqa: SIM115
-            with file:
+                raw = _OutputFile(path)
+            with io.BufferedWriter(raw) as file:
                 yield file
 
     def write_new(self, path: str, data: bytes) -> None:
