@@ -88,7 +88,7 @@ def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
     began = time.monotonic()
     console = Console()
     places = Places(directory)
-    console.print(_prepare(places, fresh))
+    console.print(prepare(places, fresh))
     console.print("Starting Spark ...", style="dim")
     with local_spark("braid-demo", None if debug else places.log) as spark:
         feeding = _Feeding(places, steps=-(-rows // ROWS_PER_STEP))
@@ -100,7 +100,7 @@ def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
     console.print(f"Total time {time.monotonic() - began:.0f} s, of which {totals.seconds:.0f} s joining.")
 
 
-def _prepare(places: Places, fresh: bool) -> str:
+def prepare(places: Places, fresh: bool) -> str:
     """Make the directory ready, and say whether the demo continues or starts."""
     root = places.root
     earlier = places.marker.exists()

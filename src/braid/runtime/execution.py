@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from braid.errors import BraidError, PredicateError, RunFailedError
+from braid.errors import BraidError, PredicateError, RunFailedError, StorageError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
@@ -32,6 +32,7 @@ from braid.state.files import locate
 
 KEPT_PROGRESS = 100
 CLEANING_PERIOD = 100
+FULL = "No space left on device"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,12 @@ class Execution:
         return True
 
     def _failure(self, error: Exception) -> BraidError:
+        if self.error is None and FULL in str(error):
+            self.error = StorageError(
+                f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",
+                detail=str(error)[:2000],
+                hint="Free space on that storage, then start the query again: nothing is lost.",
+            )
         if self.error is None:
             self.error = RunFailedError(
                 "The query ended with an error of Spark's.",

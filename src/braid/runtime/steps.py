@@ -8,37 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from braid.control.merging import decide_merges
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
-from braid.errors import PredicateError, RecoveryError
+from braid.errors import RecoveryError
 from braid.optimizer.sequences import choose_orders
-from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
+from braid.runtime.rounds import Found, require_success, run_rounds
 from braid.runtime.sinks import Sink
-from braid.runtime.tasks import raise_told
 from braid.state.checkpoint import Checkpoint
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
 
 MERGE_ROWS_A_STEP = 1_000_000
 FADING = 0.9
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the probe jobs of a step gave."""
-
-    reports: list[dict[str, Any]]
-    blocks: tuple[Block, ...]
-    dropped: tuple[str, ...]
-    carried: tuple[str, ...]
-    carried_bytes: int
 
 
 class StepRunner:
@@ -61,7 +49,7 @@ class StepRunner:
         self._run = run
         self._now_ms = now_ms
         self._layout = layout
-        self.manifest = self._recover(layout)
+        self.manifest = self._recover()
 
     def run(self, batch: int) -> dict[str, Any] | None:
         """The step of a Spark batch; None when it was committed before and only had to be published."""
@@ -91,7 +79,7 @@ class StepRunner:
             self._checkpoint.forget(manifest, previous)
         return {**progress, "durationMs": phases.milliseconds()}
 
-    def _recover(self, layout: Layout) -> Manifest:
+    def _recover(self) -> Manifest:
         """The state to go on from: the last manifest, its results published, what nothing names swept."""
         manifest = self._checkpoint.last_manifest()
         delta = self._checkpoint.read_delta(manifest.step + 1 if manifest else 0)
@@ -99,28 +87,31 @@ class StepRunner:
         if manifest is not None:
             self._publish(manifest)
             self._sink.sweep({move.source for move in manifest.moves})
-            return replace(manifest, layouts=self._with_layout(manifest, delta))
+            return manifest
         self._sink.sweep(set())
         now = self._now_ms()
         marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
-        return Manifest(-1, -1, self._run, now, marks, (layout if delta is None else delta.layout,), ())
+        return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
 
-    def _with_layout(self, manifest: Manifest, delta: DeltaRecord | None) -> tuple[Layout, ...]:
-        """The layouts in force: a new one if the strategy asks for it, unless a step is under way in another."""
-        newest = manifest.layouts[-1]
-        if delta is not None:
-            return manifest.layouts if delta.layout == newest else (*manifest.layouts, delta.layout)
-        if newest.same_as(self._layout):
-            return manifest.layouts
-        return (*manifest.layouts, replace(self._layout, epoch=newest.epoch + 1))
+    def _next_layout(self) -> Layout:
+        """The layout new rows are stored under: the newest, or the strategy's if that spreads rows otherwise."""
+        newest = self.manifest.layout
+        return newest if newest.same_as(self._layout) else replace(self._layout, epoch=newest.epoch + 1)
+
+    def _layouts(self, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
+        """The layouts that hold rows, the step's own last."""
+        epochs = {block.epoch for block in blocks}
+        older = [x for x in self.manifest.layouts if x.epoch in epochs and x.epoch != delta.layout.epoch]
+        return (*older, delta.layout)
 
     def _ingest(self, batch: int) -> DeltaRecord:
         manifest, now = self.manifest, self._now_ms()
         times = decide_times(self._plan, manifest.marks, now)
         step = manifest.step + 1
-        order = IngestOrder(step, self._run, times.watermarks, manifest.layout)
+        layout = self._next_layout()
+        order = IngestOrder(step, self._run, times.watermarks, layout)
         reports = self._cluster.ingest(order)
-        self._raise_told(reports, step)
+        require_success(self._plan, reports, step)
         delta = DeltaRecord(
             step=step,
             batch=batch,
@@ -128,9 +119,9 @@ class StepRunner:
             now_ms=now,
             watermarks=times.watermarks,
             idle=times.idle,
-            layout=manifest.layout,
+            layout=layout,
             orders=choose_orders(self._plan, manifest.fanouts),
-            blocks=tuple(_input_block(report, step, manifest.layout.epoch) for report in reports if report["block"]),
+            blocks=tuple(_input_block(report, step, layout.epoch) for report in reports if report["block"]),
             newest=tuple(_newest(reports, stream.number) for stream in self._plan.streams),
             input_rows=tuple(_total(reports, stream.number, "rows") for stream in self._plan.streams),
             late_rows=tuple(_total(reports, stream.number, "late") for stream in self._plan.streams),
@@ -141,61 +132,18 @@ class StepRunner:
         return delta
 
     def _probe(self, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
-        """The probe jobs: one for all rounds where routes stay local, else one a round."""
-        manifest = self.manifest
-        merges = decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP)
-        epochs = {block.epoch for block in live} | {delta.layout.epoch}
         order = ProbeOrder(
             step=delta.step,
             run=self._run,
-            layouts=tuple(layout for layout in manifest.layouts if layout.epoch in epochs),
+            layouts=self._layouts(delta, live),
             blocks=(*live, *delta.blocks),
             orders=delta.orders,
-            merges=merges,
+            merges=decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP),
             first_round=0,
             last_round=0,
             carried=(),
         )
-        carried: tuple[str, ...] = ()
-        carried_bytes = 0
-        reports: list[dict[str, Any]] = []
-        for first, last in self._rounds(order):
-            final = last == len(self._plan.streams) - 2
-            job = replace(order, first_round=first, last_round=last, merges=merges if final else (), carried=carried)
-            answers = self._cluster.probe(job)
-            self._raise_told(answers, delta.step)
-            reports += answers
-            names = tuple(report["carried"] for report in answers if report.get("carried"))
-            carried_bytes += sum(report.get("carried_bytes", 0) for report in answers)
-            carried = names
-        merged = [block for report in reports for block in report["merged"] if block is not None]
-        dropped = tuple(file for merge in merges for file in merge.files)
-        every_carried = tuple(report["carried"] for report in reports if report.get("carried"))
-        blocks = tuple(Block.from_json(block) for block in merged)
-        return Found([_with_files(r) for r in reports], blocks, dropped, every_carried, carried_bytes)
-
-    def _raise_told(self, reports: list[dict[str, Any]], step: int) -> None:
-        """Raise what a task told, with the streams and the batch it happened in."""
-        try:
-            for report in reports:
-                raise_told(report)
-        except PredicateError as error:
-            names = ", ".join(stream.name for stream in self._plan.streams)
-            message = f"The join of {names} failed in batch {step}: {error.message}"
-            raise PredicateError(message, error.detail, error.hint) from error
-
-    def _rounds(self, order: ProbeOrder) -> list[tuple[int, int]]:
-        """Which rounds run in one job."""
-        count = len(self._plan.streams) - 1
-        local = len(order.layouts) == 1 and routes_stay_local(order.layouts[0], count + 1, self._cluster.slots)
-        if not local:
-            return [(number, number) for number in range(count)]
-        rounds, first = [], 0
-        for number in range(count):
-            if number == count - 1 or self._cluster.needs_own_round(order, number):
-                rounds.append((first, number))
-                first = number + 1
-        return rounds
+        return run_rounds(self._plan, self._cluster, order)
 
     def _split_expired(self, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
         dead = [is_expired(self._plan, b.stream, b.max_time, delta.watermarks) for b in self.manifest.blocks]
@@ -210,9 +158,8 @@ class StepRunner:
         found: Found,
         moves: tuple[Move, ...],
     ) -> Manifest:
-        merged = set(found.dropped)
+        merged = set(found.merged)
         blocks = (*(block for block in live if block.file not in merged), *found.blocks, *delta.blocks)
-        epochs = {block.epoch for block in blocks} | {self.manifest.layout.epoch}
         times = StepTimes(delta.watermarks, delta.idle)
         return Manifest(
             step=delta.step,
@@ -220,10 +167,10 @@ class StepRunner:
             run=self._run,
             written_ms=delta.now_ms,
             marks=advance_marks(self.manifest.marks, times, delta.newest, delta.now_ms),
-            layouts=tuple(layout for layout in self.manifest.layouts if layout.epoch in epochs),
+            layouts=self._layouts(delta, blocks),
             blocks=blocks,
             moves=(*delta.late_files, *moves),
-            dropped=(*found.dropped, *(block.file for block in expired), *found.carried),
+            dropped=(*found.merged, *(block.file for block in expired), *found.carried),
             fanouts=_blend(self.manifest.fanouts, found.reports),
         )
 
@@ -257,10 +204,6 @@ def check_in_step(manifest_batch: int, spark_batch: int) -> None:
 
 def _input_block(report: dict[str, Any], step: int, epoch: int) -> Block:
     return Block(stream=report["stream"], first_step=step, last_step=step, epoch=epoch, units=None, **report["block"])
-
-
-def _with_files(report: dict[str, Any]) -> dict[str, Any]:
-    return {"files": [], "results": 0, **report}
 
 
 def _newest(reports: Sequence[dict[str, Any]], stream: int) -> int | None:

@@ -72,6 +72,18 @@ class _OutputFile(io.FileIO):
             return super().write(data)
 
 
+def _create(temporary: str, path: str) -> None:
+    """Give a whole file its name, if the name is free; some mounts know no links, and then a rename must do."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        if os.path.exists(path):
+            raise FileExistsError(errno.EEXIST, "already written", path) from error
+        os.rename(temporary, path)
+
+
 class LocalFiles:
     """The local filesystem, or one mounted on every host."""
 
@@ -105,7 +117,7 @@ class LocalFiles:
             try:
                 with self.open_output(temporary) as file:
                     file.write(data)
-                os.link(temporary, path)
+                _create(temporary, path)
             finally:
                 if os.path.exists(temporary):
                     os.unlink(temporary)
