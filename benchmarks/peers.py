@@ -29,9 +29,10 @@ from benchmarks.answers import (
 from benchmarks.workload import STREAMS, Workload, link_batches
 
 if TYPE_CHECKING:
-    from braid.api.run import Run
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from braid.api.run import Run
 
 POLL_SECONDS = 0.2
 # Settings that measure nothing: no user interface, no chatter, a host name that need not resolve.

@@ -109,7 +109,6 @@ def print_report(console: Console, rows: list[Row], targets: list[Target]) -> No
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         median = statistics.median(row.steady_seconds) if row.steady_seconds else float("nan")
-        mark = "[green]right[/]" if row.agrees else f"[red]not {row.expected.rows:,}[/]"
         table.add_row(
             row.task.workload.name,
             row.system,
@@ -117,11 +116,18 @@ def print_report(console: Console, rows: list[Row], targets: list[Target]) -> No
             f"{row.rows_per_second:,.0f}",
             "at once" if row.one_shot else f"{median:.2f}",
             f"{row.measurement.answer.rows:,}",
-            mark,
+            _verdict(row),
         )
     console.print(table)
     for target in targets:
         console.print(f"{target.description}: {target.ratio:.2f} ({target.verdict})")
+
+
+def _verdict(row: Row) -> str:
+    if row.agrees:
+        return "[green]right[/]"
+    same_count = row.measurement.answer.rows == row.expected.rows
+    return "[red]other rows[/]" if same_count else f"[red]not {row.expected.rows:,}[/]"
 
 
 def describe_run(name: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ NAMES = ("o", "q", "t", "v")
 ROWS = {2: 36, 3: 13, 4: 7}
 SPAN_S = 40
 UNITS_US = {"second": 1_000_000, "minute": 60_000_000}
-WINDOWS = ("0 seconds", "1 second", "3 seconds", "10 seconds", "2 minutes", "unbounded")
+WINDOWS = ("0 seconds", "2 seconds", "8 seconds", "20 seconds", "20 seconds", "2 minutes", "unbounded", "unbounded")
 LATENESSES = (None, "0 seconds", "2 seconds", "8 seconds", "1 minute", "unbounded")
 AUTO = "auto"
 
@@ -39,7 +40,7 @@ class Input:
     def cut(self) -> list[pa.Table]:
         """The rows of each batch; a batch may be empty."""
         edges = [0, *self.batches, self.rows.num_rows]
-        return [self.rows.slice(start, stop - start) for start, stop in zip(edges, edges[1:], strict=False)]
+        return [self.rows.slice(start, stop - start) for start, stop in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _random_conditions(random_: random.Random, expressions: Expressions, inputs:
             left = names[0] if shape == "star" else names[position - 1]
             if random_.random() < 0.75:
                 conditions.append(Condition(expressions.equality(left, names[position])))
-    for _ in range(random_.choice((0, 1, 1, 2, 3) if conditions else (0, 1, 1, 1, 2))):
+    for _ in range(random_.choice((0, 0, 1, 1, 2) if conditions else (0, 1, 1, 1, 2))):
         among = random_.sample(names, random_.randint(1, len(names)))
         conditions.append(Condition(expressions.condition(among)))
     left, right = random_.sample(names, 2)
@@ -164,9 +165,7 @@ def _random_conditions(random_: random.Random, expressions: Expressions, inputs:
     return conditions
 
 
-def _python_condition(
-    random_: random.Random, expressions: Expressions, left: str, right: str
-) -> Condition | None:
+def _python_condition(random_: random.Random, expressions: Expressions, left: str, right: str) -> Condition | None:
     kind = random_.choice(tuple(TWINS))
     function, twin = random_.choice(TWINS[kind])
     arguments = expressions.column(kind, [left]), expressions.column(kind, [right])
@@ -178,7 +177,7 @@ def _python_condition(
 def _interval_conditions(random_: random.Random, inputs: tuple[Input, ...]) -> list[Condition]:
     """Event times bounded on both sides along the chain: every window may be derived."""
     conditions = []
-    for first, second in zip(inputs, inputs[1:], strict=False):
+    for first, second in itertools.pairwise(inputs):
         a, b = f"{first.name}.{first.time}", f"{second.name}.{second.time}"
         before, after = random_.choice((1, 4, 9)), random_.choice((0, 2, 6))
         text = f"{b} BETWEEN {a} - INTERVAL {before} SECONDS AND {a} + INTERVAL '{after}' SECOND"
@@ -212,9 +211,12 @@ def _random_selection(random_: random.Random, expressions: Expressions, names: l
         kind, depth = random_.choice(kinds), random_.choice((0, 0, 1, 2))
         chosen.append(f"{expressions.write(kind, names, depth)} AS c{number}")
     if random_.random() < 0.4:
-        chosen.append(random_.choice(("result_time", "result_time AS at_last", "date_trunc('MINUTE', result_time) AS minute")))
+        chosen.append(
+            random_.choice(("result_time", "result_time AS at_last", "date_trunc('MINUTE', result_time) AS minute"))
+        )
     if random_.random() < 0.2:
-        chosen.append(f"named_struct('n', {names[0]}.id, 'when', result_time, 'x', {expressions.write('real', names, 1)}) AS nested")
+        inner = expressions.write("real", names, 1)
+        chosen.append(f"named_struct('n', {names[0]}.id, 'when', result_time, 'x', {inner}) AS nested")
     random_.shuffle(chosen)
     return tuple(chosen)
 

@@ -94,9 +94,13 @@ class Expressions:
                 lambda: f"({self.condition(streams, depth - 1)} OR {self.condition(streams, depth - 1)})",
                 lambda: f"({self.condition(streams, depth - 1)} OR {self.condition(streams, depth - 1)})",
                 lambda: f"NOT ({self.condition(streams, depth - 1)})",
-                lambda: f"({self.condition(streams, 0)} AND {self.condition(streams, 0)} OR {self.condition(streams, 0)})",
-                lambda: f"CASE WHEN {self.condition(streams, 0)} THEN {self.condition(streams, 0)} ELSE "
-                f"{self.write('flag', streams, 1)} END",
+                lambda: (
+                    f"({self.condition(streams, 0)} AND {self.condition(streams, 0)} OR {self.condition(streams, 0)})"
+                ),
+                lambda: (
+                    f"CASE WHEN {self.condition(streams, 0)} THEN {self.condition(streams, 0)} ELSE "
+                    f"{self.write('flag', streams, 1)} END"
+                ),
                 lambda: f"if({self.condition(streams, 0)}, {self.condition(streams, 0)}, NULL)",
                 lambda: f"coalesce({self.condition(streams, 0)}, {self.write('flag', streams, 0)})",
             ]
@@ -104,7 +108,9 @@ class Expressions:
 
     def equality(self, left: str, right: str) -> str:
         """An equality of expressions, one stream a side: what a hash or a partition can use."""
-        kind = self.random.choice(("int", "int", "text", "text", "real", "money", "day", "flag", "bytes", "list", "pair", "time"))
+        kind = self.random.choice(
+            ("int", "int", "text", "text", "real", "money", "day", "flag", "bytes", "list", "pair", "time")
+        )
         depth = self.random.choice((0, 0, 1))
         sign = self.random.choice(("=", "=", "=", "<=>"))
         return f"{self.write(kind, [left], depth)} {sign} {self.write(kind, [right], depth)}"
@@ -131,7 +137,15 @@ class Expressions:
 
     def _across_types(self, streams: Sequence[str]) -> str:
         first, second = self.random.choice(
-            (("int", "real"), ("int", "money"), ("money", "real"), ("wide", "int"), ("wide", "real"), ("day", "time"), ("local", "time"))
+            (
+                ("int", "real"),
+                ("int", "money"),
+                ("money", "real"),
+                ("wide", "int"),
+                ("wide", "real"),
+                ("day", "time"),
+                ("local", "time"),
+            )
         )
         left, right = self._sides(streams)
         return f"{self.write(first, left, 1)} {self.random.choice(COMPARED)} {self.write(second, right, 1)}"
@@ -167,8 +181,9 @@ class Expressions:
     def _membership(self, streams: Sequence[str]) -> str:
         kind = self.random.choice(("int", "text", "day", "real"))
         left, right = self._sides(streams)
-        negated = self.random.choice(("", "NOT "))
-        return f"{self.write(kind, left, 1)} {negated}IN ({self.constant(kind)}, {self.write(kind, right, 1)}, {self.constant(kind)})"
+        word = self.random.choice(("IN", "NOT IN"))
+        members = self.constant(kind), self.write(kind, right, 1), self.constant(kind)
+        return f"{self.write(kind, left, 1)} {word} ({', '.join(members)})"
 
     def _pattern(self, streams: Sequence[str]) -> str:
         left, right = self._sides(streams)

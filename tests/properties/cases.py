@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,8 @@ def make_case(seed: int, *, small: bool = False, nothing_late: bool = False) -> 
     rows = (10 if small else 40) if count == 2 else ((7 if small else 16) if count == 3 else (5 if small else 9))
     span = chance.choice((8, 30, 100))
     everything = _rows(chance, names, rows, span)
-    batches = tuple(_deal(chance, names, everything, chance.randint(2, 4) if small else chance.randint(1, 7)))
+    cuts = chance.randint(3, 5) if small else chance.choice((chance.randint(1, 7), chance.randint(1, 7), 12))
+    batches = tuple(_deal(chance, names, everything, cuts))
     clock = [0]
     for _ in batches[1:]:
         clock.append(clock[-1] + chance.choice((0, 5, 40)))
@@ -181,11 +183,11 @@ def make_case(seed: int, *, small: bool = False, nothing_late: bool = False) -> 
 
 def _streams(chance: random.Random, names: list[str], nothing_late: bool) -> tuple[OracleStream, ...]:
     kind = chance.choice(("same", "same", "mixed", "unbounded"))
-    one = chance.choice((0, 3, 10, 50))
+    one = chance.choice((0, 5, 10, 50))
     found = []
     for name in names:
         window = {"same": one, "mixed": chance.choice((0, 5, 20, None)), "unbounded": None}[kind]
-        lateness = None if nothing_late else chance.choice((0, 3, 15, 200, None))
+        lateness = None if nothing_late else chance.choice((0, 3, 15, 200, 200, None))
         idle = None if nothing_late else chance.choice((None, None, None, 30))
         found.append(OracleStream(name, window, lateness, idle))
     return tuple(found)
@@ -194,7 +196,7 @@ def _streams(chance: random.Random, names: list[str], nothing_late: bool) -> tup
 def _rows(chance: random.Random, names: list[str], count: int, span: int) -> list[tuple[str, dict[str, Any]]]:
     """Rows in arrival order: mostly by time, some of them far out of place, some of them twice."""
     disorder = chance.choice((0, 2, 10, 100))
-    keys = chance.choice((2, 4, 12))
+    keys = chance.choice((1, 2, 4, 12))
     found = []
     for name in names:
         for number in range(chance.randint(count // 2, count)):
@@ -218,15 +220,13 @@ def _row(chance: random.Random, time: int | None, number: int, keys: int) -> dic
         "k": sometimes_null(chance.randint(0, keys)),
         "j": sometimes_null(chance.choice(HUGE) if tricky else chance.randint(-keys, keys)),
         "x": sometimes_null(x),
-        "f": sometimes_null(float(np.float32(chance.choice((math.nan, math.inf, 0.1 * chance.randint(-9, 9)))))),
+        "f": sometimes_null(float(np.float32(chance.choice(TRICKY[:5]) if tricky else 0.1 * chance.randint(-9, 9)))),
         "s": sometimes_null(chance.choice(("", "a", "b", "ß", "aa")[: keys + 1])),
         "u": sometimes_null(chance.randint(0, 20)),
     }
 
 
-def _deal(
-    chance: random.Random, names: list[str], rows: list[tuple[str, dict[str, Any]]], count: int
-) -> list[Rows]:
+def _deal(chance: random.Random, names: list[str], rows: list[tuple[str, dict[str, Any]]], count: int) -> list[Rows]:
     """Rows cut into batches; a stream may bring nothing, as an empty table or none at all."""
     cuts = sorted(chance.randint(0, len(rows)) for _ in range(count - 1))
     batches: list[Rows] = []
@@ -244,7 +244,7 @@ def _predicates(chance: random.Random, names: list[str]) -> list[Predicate]:
         return []
     shape = chance.choice(("chain", "star", "random"))
     pairs = {
-        "chain": list(zip(names, names[1:], strict=False)),
+        "chain": list(pairwise(names)),
         "star": [(names[0], name) for name in names[1:]],
         "random": [tuple(chance.sample(names, 2)) for _ in names[1:]],
     }[shape]
@@ -253,8 +253,8 @@ def _predicates(chance: random.Random, names: list[str]) -> list[Predicate]:
     for left, right in pairs:
         if shared is not None and chance.random() < 0.8:
             found.append(_equality(left, right, shared, shared))
-        for _ in range(chance.choice((0, 1, 1, 2)) if shared else chance.choice((1, 1, 2))):
-            found.append(chance.choice(KINDS)(chance, left, right))
+        more = chance.choice((0, 0, 1, 1, 2)) if shared else chance.choice((1, 1, 2))
+        found += [chance.choice(KINDS)(chance, left, right) for _ in range(more)]
     if chance.random() < 0.25:
         found.append(_selection(chance, chance.choice(names)))
     if len(names) > 2 and chance.random() < 0.2:

@@ -25,6 +25,7 @@ TYPES = pa.schema(
     [("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("k", pa.int32()), ("v", pa.int64())],
 )
 BAND = ["abs(a.v - b.v) <= 4"]
+KEYED = ["a.k = b.k", "a.v < b.v"]
 JVM_CHAIN = ["a.k = b.k", "b.k = c.k", "bit_count(a.v ^ c.v) < 4"]
 
 
@@ -94,6 +95,8 @@ def expected(inputs: Inputs, job: Job) -> set[tuple[int, ...]]:
         pairs = pairs[[int(value).bit_count() < 4 for value in pairs["v_a"] ^ pairs["v_c"]]]
     if job.on == BAND:
         pairs = pairs[(pairs["v_a"] - pairs["v_b"]).abs() <= 4]
+    if job.on == KEYED:
+        pairs = pairs[pairs["v_a"] < pairs["v_b"]]
     times = pairs[[f"second_{name}" for name in job.streams]]
     pairs = pairs[(times.max(axis=1) - times.min(axis=1)).round(6) <= WINDOW_S]
     return set(pairs[[f"id_{name}" for name in job.streams]].itertuples(index=False, name=None))

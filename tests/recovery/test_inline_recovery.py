@@ -10,18 +10,28 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from braid.control import merging
 from braid.optimizer.strategies import Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.properties.cases import Case, make_case, results_of, strategies
 
 ONLY = os.environ.get("BRAID_SEED")
-SINGLE = [int(ONLY)] if ONLY else list(range(5000, 5004))
+SINGLE = [int(ONLY)] if ONLY else list(range(5000, 5010))
 CHAINED = [int(ONLY)] if ONLY else list(range(6000, 6030))
 TASKS = [int(ONLY)] if ONLY else list(range(7000, 7015))
+MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
+
+
+@pytest.fixture(autouse=True)
+def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two blocks are enough to merge, so that few steps have old blocks to drop."""
+    monkeypatch.setattr(merging, "FAN_IN", 2)
+    monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
 
 
 class Drill:
@@ -87,19 +97,19 @@ def test_a_crash_at_any_write_loses_and_repeats_nothing(seed: int, tmp_path: Pat
     assert whole.attempt(counted)
     whole.check()
     for at in range(1, counted.operations + 1):
-        drill = Drill(case, tmp_path / str(at), random.Random(at), changing=False)
-        assert not drill.attempt(FailingFiles(LocalFiles(), at, drill.chance.choice(("before", "after"))))
-        assert drill.attempt(FailingFiles(LocalFiles()))
-        drill.check()
+        for when in MOMENTS:
+            drill = Drill(case, tmp_path / f"{at} {when}", random.Random(at), changing=False)
+            assert not drill.attempt(FailingFiles(LocalFiles(), at, when))
+            assert drill.attempt(FailingFiles(LocalFiles()))
+            drill.check()
 
 
 @pytest.mark.parametrize("seed", CHAINED)
 def test_crash_after_crash_with_other_strategies_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     drill = Drill(make_case(seed, small=True), tmp_path, chance, changing=True)
-    while drill.crashes < 12:
-        files = FailingFiles(LocalFiles(), chance.randint(1, 14), chance.choice(("before", "after")))
-        if drill.attempt(files):
+    while drill.crashes < 10:
+        if drill.attempt(FailingFiles(LocalFiles(), chance.randint(1, 6), chance.choice(MOMENTS))):
             break
     assert drill.attempt(FailingFiles(LocalFiles()))
     drill.check()

@@ -22,7 +22,7 @@ Encounter = tuple[str, int, str, int]
 def run_demo(directory: Path, *arguments: str) -> str:
     """The command's output; it must succeed and say nothing on stderr."""
     command = [sys.executable, "-c", COMMAND, "demo", "--dir", str(directory), "--rows", str(ROWS_PER_STEP)]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -85,6 +85,3 @@ def test_the_demo_continues_and_finds_every_encounter(tmp_path: Path) -> None:
     results = joined(directory)
     assert len(set(results)) == len(results)
     assert set(results) == brute_force(directory)
-
-    assert "Starting a new demo" in run_demo(directory, "--fresh")
-    assert set(joined(directory)) == brute_force(directory)

@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from braid.cli import main
+from braid.cli.demo import Places, prepare
 from braid.cli.failures import reported
 from braid.cli.screen import Totals, live_view, size_text
 from braid.cli.traffic import Fleet, files_in, make_file, write_file
@@ -50,6 +51,15 @@ def test_demo_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fres
     assert result.exit_code == 2
     assert "choose another directory" in result.stderr.replace("\n", " ")
     assert (tmp_path / "precious.txt").exists()
+
+
+def test_fresh_deletes_an_earlier_demo_only(tmp_path: Path) -> None:
+    places = Places(tmp_path / "demo")
+    assert prepare(places, fresh=False).startswith("Starting")
+    places.checkpoint.mkdir()
+    assert prepare(places, fresh=False).startswith("Continuing")
+    assert prepare(places, fresh=True).startswith("Starting")
+    assert not places.checkpoint.exists()
 
 
 def failing(error: Exception) -> object:

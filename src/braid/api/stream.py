@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from braid.errors import StreamError
@@ -51,6 +53,7 @@ def stream(
     _check_name(name)
     require_classic(name, df)
     column = _time_column(name, df, time)
+    _check_types(name, df)
     idle_us = None if idle_after is None else duration_us(f"idle_after of stream {name!r}", idle_after)
     return Stream(
         name=name,
@@ -71,6 +74,18 @@ def _check_name(name: object) -> None:
         )
     if name.lower() == "result_time":
         raise StreamError("A stream cannot be named result_time: that is the time of a result.")
+
+
+def _check_types(name: str, df: DataFrame) -> None:
+    """Every column must have an Arrow type: rows are kept whole, as Arrow."""
+    for field in df.schema.fields:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except PySparkTypeError as error:
+            raise StreamError(
+                f"The column {name}.{field.name} has type {field.dataType.simpleString()}, which Arrow cannot hold.",
+                hint=f"Cast it to a type that Arrow has, or leave it out with df.drop({field.name!r}).",
+            ) from error
 
 
 def _time_column(name: str, df: DataFrame, time: str) -> str:

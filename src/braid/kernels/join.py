@@ -126,7 +126,8 @@ def _match_pairs(
 def _match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, checks: list[Conjunct]) -> Iterator[Pairs]:
     times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)
     windowed = _window_matters(probing, segment)
-    dense = [check for check in checks if check.expression is not None]
+    functions = [number for number, check in enumerate(checks) if check.function is not None]
+    dense, rest = (checks[: functions[0]], checks[functions[0] :]) if functions else (checks, [])
     for first in range(0, probing.rows.length, TILE_PROBES):
         some = slice(first, min(first + TILE_PROBES, probing.rows.length))
         begin, end = int(ranges.start[some].min()), int(ranges.stop[some].max())
@@ -138,7 +139,7 @@ def _match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, check
                 window = (near >= probing.earliest[some, None]) & (near <= probing.latest[some, None])
                 inside = window if inside is None else inside & window
             pairs = _tile_pairs(probing, segment, some, stretch, inside, dense)
-            pairs = _check(pairs, [check for check in checks if check.function is not None])
+            pairs = _check(pairs, rest)
             if pairs.length:
                 yield pairs
 

@@ -159,8 +159,10 @@ def _sum(constants: list[Term]) -> float | None:
 
 
 def _epsilon(left: Expression, right: Expression) -> float:
-    types = {node.type for side in (left, right) for node in walk(side)}
-    return ROUNDING_STEPS * (FLOAT_EPSILON if "float" in types else DOUBLE_EPSILON)
+    """The rounding of every operation that Spark or the range may do, relative to the sum of magnitudes."""
+    nodes = [node for side in (left, right) for node in walk(side)]
+    steps = ROUNDING_STEPS + len(nodes)
+    return steps * (FLOAT_EPSILON if any(node.type == "float" for node in nodes) else DOUBLE_EPSILON)
 
 
 def _merge(ranges: list[Range]) -> list[Range]:

@@ -108,12 +108,25 @@ def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> l
     before = frozenset(joined)
     after = before | {stream}
     pushed = {number for numbers in plan.pushed for number in numbers}
-    fresh = []
-    for number, conjunct in enumerate(plan.conjuncts):
-        first_chance = stream in conjunct.streams or (len(joined) == 1 and conjunct.streams <= before)
-        if number not in pushed and conjunct.streams <= after and first_chance:
-            fresh.append(number)
-    return fresh
+    return [
+        number
+        for number in range(len(plan.conjuncts))
+        if number not in pushed
+        and _decidable(plan, number, after)
+        and (len(joined) == 1 or not _decidable(plan, number, before))
+    ]
+
+
+def _decidable(plan: JoinPlan, number: int, joined: frozenset[int]) -> bool:
+    """Whether a conjunct may be evaluated on rows of these streams.
+
+    One that can raise waits for every conjunct that cannot, and for those written before it: any may be its guard.
+    """
+    conjunct = plan.conjuncts[number]
+    if not _may_raise(conjunct):
+        return conjunct.streams <= joined
+    guards = (c for n, c in enumerate(plan.conjuncts) if n <= number or not _may_raise(c))
+    return all(guard.streams <= joined for guard in guards)
 
 
 def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], stream: int) -> bool:

@@ -93,11 +93,8 @@ def _how(plan: JoinPlan, probe: Probe) -> str:
     number = plan.streams[probe.stream].indexes[probe.index].range
     if number is not None:
         pieces += [f"{render(number)} {_bound(bound)}" for bound in probe.bounds]
-        if (
-            isinstance(number, Column)
-            and number.name == plan.streams[probe.stream].time
-            and probe.access != "nested loop"
-        ):
+        by_time = isinstance(number, Column) and number.name == plan.streams[probe.stream].time
+        if by_time and any(stream.window_us is not None for stream in plan.streams):
             pieces.append("within the window")
     return ", ".join(pieces) or "every row kept"
 

@@ -15,22 +15,24 @@ from braid.state.files import locate, scheme_of
 
 
 def qualify(spark: SparkSession, location: str, what: str) -> str:
-    """The location with its scheme, as Hadoop's default filesystem decides it; refused if tasks cannot reach it."""
-    jvm: Any = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
+    """The location as Spark reads it: below its working directory, on its default filesystem.
+
+    A path that turns out to be local is refused where tasks run on other hosts; a `file:` URI says it is shared.
+    """
     if scheme_of(location):
         return location.rstrip("/")
-    configuration = spark._jsc.hadoopConfiguration()
-    default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration).getScheme())
-    if default != "file":
-        return str(path.getFileSystem(configuration).makeQualified(path).toString())
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    qualified = str(path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString())
+    if scheme_of(qualified) != "file":
+        return qualified
     if not is_one_host(spark):
         raise StorageError(
             f"The {what} {location!r} is a path of this machine, but the session runs on {spark.sparkContext.master}: "
             "its executors cannot read or write it.",
             hint="Give a location that all hosts share: hdfs://, s3a://, gs://, abfss://, file:/// for a shared mount.",
         )
-    return locate(location)[1]
+    return locate(qualified)[1]
 
 
 def prove_shared(spark: SparkSession, location: str, what: str) -> None:

@@ -39,25 +39,38 @@ class LocalCopies:
         if isinstance(self._files, LocalFiles):
             return self._files.map(path)
         copy = self._copy_of(path)
-        if not copy.exists():
-            self._fetch(path, copy)
-        return pa.memory_map(str(copy), "r").read_buffer()
+        try:
+            return pa.memory_map(str(copy), "r").read_buffer()
+        except FileNotFoundError:
+            return self._fetch(path, copy)
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Remove every other copy; a process that still maps one keeps its pages until it lets go."""
+        """Remove every other copy from the same remote directories; other queries keep theirs.
+
+        A process that still maps a copy keeps its pages until it lets go.
+        """
         if isinstance(self._files, LocalFiles) or not self._directory.exists():
             return
         kept = {self._copy_of(path).name for path in paths}
-        for copy in self._directory.iterdir():
-            if copy.suffix == ".block" and copy.name not in kept:
+        own = {name.partition("-")[0] for name in kept}
+        for copy in self._directory.glob("*.block"):
+            if copy.name not in kept and copy.name.partition("-")[0] in own:
                 copy.unlink(missing_ok=True)
 
     def _copy_of(self, path: str) -> Path:
-        return self._directory / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}.block"
+        directory, _, name = path.rpartition("/")
+        return self._directory / f"{_digest(directory)}-{_digest(name)}.block"
 
-    def _fetch(self, path: str, copy: Path) -> None:
+    def _fetch(self, path: str, copy: Path) -> pa.Buffer:
+        """Copy and map; mapped before it has its name, because another process may remove it at once."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(self._files.map(path))
+        buffer = pa.memory_map(temporary, "r").read_buffer()
         os.rename(temporary, copy)
+        return buffer
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

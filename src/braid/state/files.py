@@ -192,6 +192,7 @@ class ArrowFiles:
 
     def rename(self, source: str, target: str) -> None:
         with _explained("move", source):
+            self.filesystem.create_dir(target.rsplit("/", 1)[0], recursive=True)
             self.filesystem.move(source, target)
 
     def exists(self, path: str) -> bool:

@@ -64,11 +64,11 @@ class InlineQuery:
 
     def published(self) -> pa.Table:
         """Every result that a reader of the output sees."""
-        return read_published(self._output, self._schema)
+        return read_published(self.checkpoint.files, self._output, self._schema)
 
 
-def read_published(directory: str, schema: pa.Schema) -> pa.Table:
+def read_published(files: Files, directory: str, schema: pa.Schema) -> pa.Table:
     """The rows of the published files, as a Parquet reader finds them: hidden names are skipped."""
-    names = [name for name in LocalFiles().list(directory) if not name.startswith(("_", "."))]
-    tables = [pq.read_table(f"{directory}/{name}", partitioning=None) for name in names]
+    names = [name for name in files.list(directory) if not name.startswith(("_", "."))]
+    tables = [pq.read_table(pa.BufferReader(files.map(f"{directory}/{name}"))) for name in names]
     return pa.concat_tables(tables) if tables else schema.empty_table()

@@ -1,0 +1,153 @@
+"""Random joins without Spark: the engine gives exactly the oracle's rows, however it is run.
+
+`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from braid.control import merging
+from braid.kernels import join as kernel
+from braid.kernels import search
+from braid.optimizer.strategies import Strategy
+from braid.runtime import exchange, ingest, probe, results, tasks
+from braid.state.files import ArrowFiles
+from braid.testing import InlineQuery, ManualClock
+from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
+
+ONLY = os.environ.get("BRAID_SEED")
+CASES = int(os.environ.get("BRAID_CASES", "150"))
+PLAIN = [int(ONLY)] if ONLY else list(range(CASES))
+VARIED = [int(ONLY)] if ONLY else list(range(1000, 1000 + CASES // 7))
+RESTARTED = [int(ONLY)] if ONLY else list(range(2000, 2000 + CASES // 6))
+CRAMPED = [int(ONLY)] if ONLY else list(range(4000, 4000 + CASES // 4))
+REMOTE = [int(ONLY)] if ONLY else list(range(8000, 8010))
+UNCUT = [int(ONLY)] if ONLY else list(range(3000, 3000 + CASES // 7))
+
+CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
+    (ingest, "CHUNK_ROWS", 5),
+    (probe, "ROWS_AT_ONCE", 3),
+    (exchange, "ROWS_PER_SEGMENT", 3),
+    (results, "ROWS_PER_GROUP", 4),
+    (results, "ROWS_PER_FILE", 16),
+    (kernel, "PAIRS_AT_ONCE", 5),
+    (kernel, "TILE_PROBES", 2),
+    (kernel, "TILE_STORED", 3),
+    (search, "GROUP_WORTH_BISECTING", 0),
+    (merging, "FAN_IN", 2),
+    (merging, "CLOSED_FAN_IN", 2),
+    (merging, "BASE_ROWS", 4),
+)
+
+
+def run(
+    case: Case, directory: Path, strategy: Strategy | None = None, slots: int = 2, ingest_tasks: int = 1
+) -> Counter[tuple[Any, ...]]:
+    clock = ManualClock(case.clock_ms[0])
+    query = InlineQuery(
+        case.question, str(directory), strategy=strategy, slots=slots, ingest_tasks=ingest_tasks, clock=clock
+    )
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+    return results_of(case, query.published())
+
+
+def explain(case: Case, got: Counter[tuple[Any, ...]], how: object = "") -> str:
+    missing, surplus = case.expected - got, got - case.expected
+    some = [*list(missing)[:2], *list(surplus)[:2]]
+    return f"{case.describe()}\n{how}\nmissing {missing.total()}, surplus {surplus.total()}: {some}"
+
+
+@pytest.mark.parametrize("seed", PLAIN)
+def test_the_engine_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed), random.Random(seed)
+    got = run(case, tmp_path, slots=chance.randint(1, 3), ingest_tasks=chance.randint(1, 3))
+    assert got == case.expected, explain(case, got)
+
+
+@pytest.mark.parametrize("seed", VARIED)
+def test_any_strategy_and_order_of_streams_gives_the_same_rows(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed), random.Random(seed)
+    for number, strategy in enumerate(strategies(case.question, chance)):
+        slots, tasks = chance.randint(1, 4), chance.randint(1, 3)
+        got = run(case, tmp_path / str(number), strategy, slots, tasks)
+        assert got == case.expected, explain(case, got, (strategy, slots, tasks))
+    other = case.reordered(chance)
+    got = same_columns(case, other, run(other, tmp_path / "reordered"))
+    assert got == case.expected, explain(case, got, [stream.name for stream in other.streams])
+
+
+@pytest.mark.parametrize("seed", UNCUT)
+def test_any_cut_gives_the_same_rows_when_nothing_is_late(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed, nothing_late=True), random.Random(seed)
+    for number in range(3):
+        cut = case.recut(chance)
+        got = run(cut, tmp_path / str(number))
+        assert got == case.expected, explain(case, got, [{n: len(r) for n, r in b.items()} for b in cut.batches])
+
+
+@pytest.mark.parametrize("seed", RESTARTED)
+def test_restarts_with_other_strategies_give_the_same_rows(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed), random.Random(seed)
+    clock = ManualClock(case.clock_ms[0])
+    choices = strategies(case.question, chance)
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query = InlineQuery(
+            case.question,
+            str(tmp_path),
+            strategy=chance.choice(choices),
+            slots=chance.randint(1, 4),
+            ingest_tasks=chance.randint(1, 3),
+            clock=clock,
+        )
+        query.run(batch, case.tables(batch))
+        got = results_of(case, query.published())
+    assert got == case.expected, explain(case, got, choices)
+
+
+@pytest.mark.parametrize("seed", CRAMPED)
+def test_limits_on_memory_and_blocks_change_no_rows(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every bound on pieces of work is made so small that each piece is cut many times, and merges are common."""
+    for module, name, limit in CRAMPING:
+        monkeypatch.setattr(module, name, limit)
+    case, chance = make_case(seed), random.Random(seed)
+    strategy, tasks = chance.choice(strategies(case.question, chance)), chance.randint(1, 2)
+    got = run(case, tmp_path, strategy, chance.randint(1, 3), tasks)
+    assert got == case.expected, explain(case, got, strategy)
+
+
+@pytest.mark.parametrize("seed", REMOTE)
+def test_storage_that_is_not_local_gives_the_same_rows(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Driver and tasks go through pyarrow's filesystems, and tasks through copies of the blocks."""
+    case = make_case(seed)
+    files = ArrowFiles(SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "hdfs")
+    monkeypatch.setattr(tasks, "locate", lambda location: (files, location))
+    monkeypatch.setattr(tasks, "copies_directory", lambda: str(tmp_path / "copies"))
+    clock = ManualClock(case.clock_ms[0])
+    query = InlineQuery(case.question, "bucket", files=files, clock=clock)
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+    got = results_of(case, query.published())
+    assert got == case.expected, explain(case, got)
+
+
+def test_the_cases_are_worth_running() -> None:
+    """Most cases have results, many have late rows, and all kinds of predicates occur."""
+    cases = [make_case(seed) for seed in range(60)]
+    assert sum(bool(case.expected) for case in cases) > 40
+    assert sum(case.late > 0 for case in cases) > 20
+    assert {len(case.streams) for case in cases} == {2, 3, 4}

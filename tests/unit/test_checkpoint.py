@@ -1,0 +1,103 @@
+"""The checkpoint: records in and out, one commit a step, and a sweep that takes only what nothing names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from braid.errors import CorruptStateError, RecoveryError
+from braid.plan.layout import Layout
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import LocalFiles
+from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
+
+LAYOUT = Layout(2, "biclique", (2, 3), 1)
+BLOCK = Block("b0.block", 1, 3, 4, 2, (0, 5), 10, 2000, -5, 70)
+MANIFEST = Manifest(
+    step=5, batch=4, run="run", written_ms=12, marks=(Mark(1, None, 3), Mark(None, 2, 4)), layouts=(LAYOUT,),
+    blocks=(BLOCK, replace(BLOCK, file="b1.block", units=None)), moves=(Move("p/staging/a", "p/late/a"),),
+    dropped=("old.block",), fanouts=(Fanout(0, 1, 10.5, 3.25),), progress={"numInputRows": 4},
+)  # fmt: skip
+DELTA = DeltaRecord(
+    step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT, orders=((1,), (0,)),
+    blocks=(replace(BLOCK, file="b2.block"),), newest=(9, None), input_rows=(3, 0), late_rows=(1, 0),
+    late_files=(Move("p/staging/late", "p/late/s/1"),), moved_bytes=7,
+)  # fmt: skip
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(LocalFiles(), str(tmp_path))
+
+
+def everything(checkpoint: Checkpoint) -> set[str]:
+    root = Path(checkpoint.path)
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def test_records_come_back_as_they_were(checkpoint: Checkpoint) -> None:
+    assert checkpoint.last_manifest() is None
+    assert checkpoint.read_delta(6) is None
+    checkpoint.write_manifest(MANIFEST)
+    checkpoint.write_delta(DELTA)
+    assert checkpoint.last_manifest() == MANIFEST
+    assert checkpoint.read_delta(6) == DELTA
+
+
+def test_a_step_is_committed_once(checkpoint: Checkpoint) -> None:
+    checkpoint.write_manifest(MANIFEST)
+    with pytest.raises(RecoveryError, match=r"Step 5 .* was committed by another run"):
+        checkpoint.write_manifest(replace(MANIFEST, run="other"))
+    assert checkpoint.last_manifest() == MANIFEST
+
+
+def test_a_manifest_of_another_shape_is_corrupt(checkpoint: Checkpoint) -> None:
+    from braid.state.records import write_record
+
+    write_record(LocalFiles(), f"{checkpoint.path}/manifests/000000000001.json", {"step": 1})
+    with pytest.raises(CorruptStateError, match="cannot be read"):
+        checkpoint.last_manifest()
+
+
+def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint) -> None:
+    for step in (2, 3, 4):
+        checkpoint.write_manifest(replace(MANIFEST, step=step))
+    checkpoint.write_manifest(MANIFEST)
+    checkpoint.write_delta(DELTA)
+    checkpoint.write_delta(replace(DELTA, step=5))
+    files, path = checkpoint.files, checkpoint.path
+    kept = {"blocks/b0.block", "blocks/b1.block", "blocks/b2.block", "staging/a", "staging/late"}
+    kept |= {"manifests/000000000004.json", "manifests/000000000005.json", "deltas/000000000006.json"}
+    for name in ("blocks/b0.block", "blocks/b1.block", "blocks/b2.block", "blocks/zombie.block", "staging/a"):
+        files.write_new(f"{path}/{name}", b"")
+    for name in ("staging/late", "staging/torn", "manifests/.half", "blocks/.half"):
+        files.write_new(f"{path}/{name}", b"")
+    assert checkpoint.sweep(MANIFEST, DELTA) == 7
+    assert everything(checkpoint) == kept
+    assert checkpoint.sweep(MANIFEST, DELTA) == 0
+
+
+def test_a_sweep_before_the_first_commit_takes_everything(checkpoint: Checkpoint) -> None:
+    checkpoint.files.write_new(f"{checkpoint.path}/blocks/x.block", b"")
+    checkpoint.files.write_new(f"{checkpoint.path}/staging/y", b"")
+    checkpoint.sweep(None, None)
+    assert everything(checkpoint) == set()
+
+
+def test_forgetting_keeps_two_manifests(checkpoint: Checkpoint) -> None:
+    for step in (3, 4, 5):
+        checkpoint.write_manifest(replace(MANIFEST, step=step))
+    checkpoint.files.write_new(f"{checkpoint.path}/blocks/old.block", b"")
+    checkpoint.write_delta(replace(DELTA, step=5))
+    checkpoint.forget(MANIFEST, replace(MANIFEST, step=4))
+    assert everything(checkpoint) == {"manifests/000000000004.json", "manifests/000000000005.json"}
+
+
+def test_publishing_twice_is_publishing_once(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    checkpoint.files.write_new(f"{tmp_path}/staging/a", b"rows")
+    moves = [(checkpoint.files, Move(f"{tmp_path}/staging/a", f"{tmp_path}/out/a"))]
+    checkpoint.publish(moves)
+    checkpoint.publish(moves)
+    assert everything(checkpoint) == {"out/a"}
