@@ -7,6 +7,7 @@ keeps operands in cache and gathers only what matched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,7 +60,8 @@ class StoredSegment:
 class Probing:
     """Rows about to be looked up in a stream, with what the lookup needs of them.
 
-    `earliest` and `latest` are the event times the window allows for the stored row.
+    `earliest` and `latest` are the event times the window allows for the stored row; `room` how large a stored number
+    may be before the integer arithmetic of a bound could overflow.
     """
 
     plan: JoinPlan
@@ -69,6 +71,7 @@ class Probing:
     limits: Limits | None
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
+    room: float
     counters: Counters = field(default_factory=Counters)
 
 
@@ -77,12 +80,12 @@ def prepare(plan: JoinPlan, joined: tuple[int, ...], probe: Probe, rows: Rows, c
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
     earliest, latest = _window(plan, joined, probe.stream, rows)
     index = plan.streams[probe.stream].indexes[probe.index]
-    limits = None
+    limits, room = None, math.inf
     if index.range is not None:
-        limits = _limits(probe.bounds, rows)
+        limits, room = _limits(probe.bounds, rows)
         if getattr(index.range, "name", None) == plan.streams[probe.stream].time:
             limits = _within(limits, earliest, latest)
-    return Probing(plan, probe, rows, combine(keys) if keys else None, limits, earliest, latest, counters)
+    return Probing(plan, probe, rows, combine(keys) if keys else None, limits, earliest, latest, room, counters)
 
 
 def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
@@ -93,7 +96,9 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     counters.probes += probing.rows.length
     index = segment.indexes[probing.probe.index]
     checks = [probing.plan.conjuncts[number] for number in probing.probe.checks]
-    for ranges in search(index, probing.keys, probing.limits, probing.rows.length):
+    overflows = math.isfinite(probing.room) and index.largest > probing.room
+    limits = None if overflows else probing.limits
+    for ranges in search(index, probing.keys, limits, probing.rows.length):
         counters.compared += ranges.total
         if probing.keys is None and index.positions is None and _tiles_pay(ranges, checks):
             found = _match_tiles(probing, segment, ranges, checks)
@@ -295,8 +300,9 @@ def _window(
     return earliest, latest
 
 
-def _limits(bounds: tuple[Bound, ...], rows: Rows) -> Limits:
-    """The tightest limits of all bounds, widened by the rounding their evaluation may suffer."""
+def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
+    """The tightest limits of all bounds, widened by the rounding their evaluation may suffer, and the room left."""
+    room = math.inf
     lower, upper = np.full(rows.length, np.nan), np.full(rows.length, np.nan)
     for bound in bounds:
         terms = [(1.0, e) for e in bound.plus] + [(-1.0, e) for e in bound.minus]
@@ -308,10 +314,12 @@ def _limits(bounds: tuple[Bound, ...], rows: Rows) -> Limits:
                 values = values + sign * term
                 magnitude = magnitude + np.abs(term)
             slack = bound.epsilon * magnitude
+            if bound.capacity is not None:
+                room = min(room, bound.capacity - float((magnitude + slack).max(initial=0.0)))
             end = values - slack if bound.side == "lower" else values + slack
         end = np.where(np.isfinite(end), end, np.nan)
         lower, upper = (np.fmax(lower, end), upper) if bound.side == "lower" else (lower, np.fmin(upper, end))
-    return Limits(lower, upper)
+    return Limits(lower, upper), room
 
 
 def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray[np.int64]) -> Limits:

@@ -75,6 +75,13 @@ class SortedIndex:
             return self.length
         return self.length - int(np.isnan(self.numbers).sum())
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest magnitude among the numbers."""
+        if self.numbers is None or self.length == 0:
+            return 0.0
+        return max(abs(float(self.numbers.min())), abs(float(self.numbers.max())))
+
     def rows_at(self, places: Positions) -> Positions:
         return places if self.positions is None else self.positions[places].astype(np.int64, copy=False)
 

@@ -20,6 +20,7 @@ ROUNDING_STEPS = 8
 RANGE_TYPES = frozenset(
     {"tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "interval"}
 )
+INTEGER_CAPACITY = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
 SAFE_FLOATING = frozenset({"add", "subtract", "multiply", "negate", "abs", "sqrt", "cast"})
 FLIPPED: dict[str, Literal["lt", "le", "gt", "ge", "eq"]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
@@ -98,7 +99,9 @@ def _turn(left: Expression, right: Expression, function: str, position: int, str
     offset = _sum(constants)
     if offset is None:
         return []
-    return [_bound(own[0], rest, offset, function, position, _epsilon(left, right))]
+    found = _bound(own[0], rest, offset, function, position, _epsilon(left, right))
+    capacity = _capacity(left, right)
+    return [Range(found.number, tuple(replace(bound, capacity=capacity) for bound in found.bounds))]
 
 
 def _bound(own: Term, rest: list[Term], offset: float, function: str, position: int, epsilon: float) -> Range:
@@ -156,6 +159,13 @@ def _sum(constants: list[Term]) -> float | None:
             return None
         total += term.sign * float(term.expression.value)
     return total
+
+
+def _capacity(left: Expression, right: Expression) -> int | None:
+    """The largest value every integer operation of the comparison can hold; None when there is none."""
+    calls = [node for side in (left, right) for node in walk(side) if isinstance(node, Call)]
+    sums = [call.type for call in calls if call.function in ("add", "subtract", "negate", "abs")]
+    return min((INTEGER_CAPACITY[kind] for kind in sums if kind in INTEGER_CAPACITY), default=None)
 
 
 def _epsilon(left: Expression, right: Expression) -> float:

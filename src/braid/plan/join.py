@@ -82,7 +82,8 @@ class Index:
 class Bound:
     """`range >= sum + offset` (lower) or `range <= sum + offset` (upper), up to `epsilon` of rounding.
 
-    `plus` and `minus` are expressions over streams already joined.
+    `plus` and `minus` are expressions over streams already joined. `capacity` is the largest value that the integer
+    arithmetic of the comparison can hold: where it may be passed, the comparison must run on every pair, and raise.
     """
 
     side: Literal["lower", "upper"]
@@ -91,6 +92,7 @@ class Bound:
     offset: float
     epsilon: float
     conjunct: int
+    capacity: int | None = None
 
 
 @dataclass(frozen=True)

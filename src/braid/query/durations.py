@@ -25,6 +25,8 @@ UNITS_US = {
     "week": 604_800_000_000,
     "w": 604_800_000_000,
 }
+# Added to any event time of Spark's four-digit years, it stays far inside 64 bits.
+LONGEST_US = 100_000 * 366 * UNITS_US["day"]
 PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and\b)?\s*")
 
 
@@ -38,6 +40,11 @@ def duration_us(what: str, value: str | timedelta) -> int:
         raise _refuse(what, value)
     if microseconds < 0:
         raise DurationError(f"{what} must not be negative, but is {value!r}.", hint="Give a duration of zero or more.")
+    if microseconds > LONGEST_US:
+        raise DurationError(
+            f"{what} must be at most 100,000 years, but is {value!r}.",
+            hint="Use braid.unbounded for no limit.",
+        )
     return microseconds
 
 

@@ -20,7 +20,10 @@ from braid.state.manifest import Block
 def merge_blocks(
     merge: Merge, layout: Layout, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
 ) -> Block | None:
-    """The merged block of this slot's units, or None when it holds no row of theirs that is still useful."""
+    """The merged block of this slot's units, or None when it holds no row of theirs that is still useful.
+
+    It is labelled with all of them, also those without rows: blocks of one slot must stay mergeable with each other.
+    """
     by_unit: dict[int, list[Rows]] = defaultdict(list)
     for unit, rows in _useful_rows(merge, owned, store):
         by_unit[unit].append(rows)
@@ -38,7 +41,7 @@ def merge_blocks(
         first_step=min(block.first_step for block in inputs),
         last_step=max(block.last_step for block in inputs),
         epoch=merge.epoch,
-        units=tuple(sorted(by_unit)),
+        units=tuple(sorted(owned)),
         rows=writer.rows,
         size=writer.size,
         min_time=min(segment.min_time for segment in writer.segments),

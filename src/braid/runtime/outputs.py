@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -78,12 +79,14 @@ def _parquet(spark: SparkSession, choice: SinkChoice, checkpoint: str, arrow_sch
     prove_shared(spark, location, "path")
     files, path = locate(location)
     compression = "none" if compression == "uncompressed" else compression
+    # Another query may write to the same path; its start must not sweep what this one has staged.
+    staging = f"{STAGING}/{hashlib.sha256(checkpoint.encode()).hexdigest()[:16]}"
 
     def make(query: str) -> Sink:
         publish_schema(location, query, arrow_schema)
-        return FileSink(files, path, query)
+        return FileSink(files, path, query, staging=staging)
 
-    return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", compression), make)
+    return ChosenSink(Locations(checkpoint, f"{location}/{staging}", compression), make)
 
 
 def _memory(

@@ -40,16 +40,24 @@ class Sink(Protocol):
 class FileSink:
     """Parquet files in one flat directory; staged in a hidden one inside it, so that a move is a rename."""
 
-    def __init__(self, files: Files, path: str, query: str, published: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        path: str,
+        query: str,
+        published: Callable[[], None] | None = None,
+        staging: str = STAGING,
+    ) -> None:
         self.files = files
         self._path = path
+        self._staging = f"{path}/{staging}"
         self._query = query
         self._published = published
 
     def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
         return tuple(
             Move(
-                f"{self._path}/{STAGING}/{file['name']}",
+                f"{self._staging}/{file['name']}",
                 f"{self._path}/part-{step:012d}-{number:05d}-{self._query[:8]}.parquet",
             )
             for number, file in enumerate(sorted(staged, key=lambda file: str(file["name"])))
@@ -60,8 +68,8 @@ class FileSink:
             self._published()
 
     def sweep(self, kept: set[str]) -> None:
-        for name in self.files.list(f"{self._path}/{STAGING}"):
-            path = f"{self._path}/{STAGING}/{name}"
+        for name in self.files.list(self._staging):
+            path = f"{self._staging}/{name}"
             if path not in kept:
                 self.files.delete(path)
 

@@ -166,7 +166,11 @@ class ProbeRun:
         merge = self._order.merges[number]
         layout = next(layout for layout in self._order.layouts if layout.epoch == merge.epoch)
         units = units_of(layout, len(self._plan.streams))
-        owned = {unit.number for unit in units if slot_of(unit, self._slots) == self._task.partition}
+        owned = {
+            unit.number
+            for unit in units
+            if merge.stream in unit.streams and slot_of(unit, self._slots) == self._task.partition
+        }
         inputs = [block for block in self._order.blocks if block.file in merge.files]
         path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
         return merge_blocks(merge, layout, owned, inputs, self.store, self._files, path)

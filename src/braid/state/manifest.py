@@ -16,7 +16,7 @@ from braid.plan.layout import Layout
 class Block:
     """A live block: rows of one stream that arrived in the steps `first_step` to `last_step`.
 
-    `epoch` names the layout it was stored under; `units` those it has rows of, None when it may have any.
+    `epoch` names the layout it was stored under; `units` those it may have rows of, None for all.
     """
 
     file: str
