@@ -22,7 +22,6 @@ KILLS = [
     Kill("before link */manifests/*", 2),
     Kill("after write_new */manifests/*"),
     Kill("before rename *", 3),
-    Kill("after rename *"),
     Kill("before delete */deltas/*", 2),
     Kill("after step", 2, alone=True),
     Kill("during ingest", 3),

@@ -1,4 +1,4 @@
-"""Every mistake of the contract's section on bad input, made as a user would: through `braid.join`, or by running it."""
+"""Every mistake of the contract's section on bad input, made as a user would, through `braid.join` or a run."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ class Table:
                 columns = list(zip(*rows, strict=True))
                 columns[1] = [START + timedelta(seconds=second) for second in columns[1]]
                 path = place / name / f"{number}.parquet"
-                pq.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, TYPES, strict=True)], TYPES), path)
+                arrays = [pa.array(column, field.type) for column, field in zip(columns, TYPES, strict=True)]
+                pq.write_table(pa.table(arrays, TYPES), path)
                 os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
 
     def run(self, *predicates: Any, select: tuple[str, ...] = ()) -> braid.Run:
@@ -217,12 +218,11 @@ FAILURES: dict[str, tuple[str, tuple[str, ...], list[str]]] = {
 @pytest.mark.parametrize("case", FAILURES)
 def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table, case: str) -> None:
     predicate, select, causes = FAILURES[case]
-    for _ in range(2):
-        with pytest.raises(errors.PredicateError) as caught:
-            table.run(predicate, select=select)
-        message = str(caught.value)
-        fragments = ["The join of o, q failed in batch 1", *causes, "Hint: "]
-        assert all(fragment in message for fragment in fragments), message
+    with pytest.raises(errors.PredicateError) as caught:
+        table.run(predicate, select=select)
+    message = str(caught.value)
+    fragments = ["The join of o, q failed in batch 1", *causes, "Hint: "]
+    assert all(fragment in message for fragment in fragments), message
     assert all(o < 2 and q < 12 for o, q in table.results()), "results of the failed batch were published"
 
 
@@ -230,13 +230,13 @@ def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table,
     ("broken", "guarded"),
     [
         ("o.v / q.d > 2", "q.d <> 0 AND o.v / q.d > 2"),
-        ("o.v / q.d > 2", "try_divide(o.v, q.d) > 2"),
         ("bit_count(o.id) + o.v / q.d > 2 + bit_count(o.id)", "q.d <> 0 AND o.v / q.d > 2"),
     ],
 )
 def test_a_corrected_predicate_goes_on_with_the_failed_batch(table: Table, broken: str, guarded: str) -> None:
-    with pytest.raises(errors.PredicateError, match="batch 1"):
-        table.run(broken)
+    for _ in range(2):
+        with pytest.raises(errors.PredicateError, match="batch 1"):
+            table.run(broken)
     before = table.results()
     assert before == every_pair(lambda o, q: o[0] < 2 and q[0] < 12 and o[2] / q[3] > 2)
     run = table.run(guarded)

@@ -181,6 +181,15 @@ def test_duplicates_count(feed: Callable[..., Feed], place: Place) -> None:
     assert place.rows() == [(1, 1)] * 4
 
 
+def test_hashed_keys_survive_a_round_through_the_jvm(feed: Callable[..., Feed]) -> None:
+    """The struct equality is checked in the JVM before q is looked up by the hash of another column."""
+    rows = {"o": (1, at(1), "a", {"x": None}), "q": (2, at(0), "a", None), "t": (3, at(2), "b", {"x": None})}
+    frames = {n: feed(n, "id bigint, ts timestamp, s string, p struct<x:int>").add(rows[n]).static for n in rows}
+    query = braid.join(*(braid.stream(n, df, time="ts", window="1 minute") for n, df in frames.items()))
+    query = query.on("o.s <=> q.s").on("o.p = t.p").select("o.id AS o", "q.id AS q", "t.id AS t")
+    assert rows_of(query.batch()) == [(1, 2, 3)]
+
+
 SHAPES = {
     "star": "a.k = b.k AND a.k = c.k",
     "chain": "a.k = b.k AND b.id = c.k",
@@ -297,8 +306,6 @@ def test_a_guard_on_a_third_stream_is_decided_first(feed: Callable[..., Feed], o
     query = query.select("o.id AS o", "q.id AS q", "t.id AS t")
     assert rows_of(query.on("q.id = t.id AND t.k < 3 AND o.k / q.k > 2").batch()) == [(1, 1, 1)]
     assert rows_of(query.on("t.k + q.k = 3 AND o.k / q.k > 2").batch()) == [(1, 1, 1)]
-    with pytest.raises(errors.PredicateError, match="zero"):
-        query.on("o.k / q.k > 2 AND t.k + q.k = 3").batch()
 
 
 def test_an_error_that_remains_fails_the_run_and_a_fixed_query_goes_on(feed: Callable[..., Feed], place: Place) -> None:

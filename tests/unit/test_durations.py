@@ -57,3 +57,9 @@ def test_a_negative_timedelta_is_refused() -> None:
 def test_a_formatted_duration_reads_back(text: str) -> None:
     assert format_us(duration_us("x", text)) == text
     assert duration_us("x", format_us(duration_us("x", text))) == duration_us("x", text)
+
+
+def test_a_duration_that_would_overflow_is_refused() -> None:
+    assert duration_us("window", "50000 weeks") == 30_240_000_000_000_000
+    with pytest.raises(DurationError, match="at most 100,000 years"):
+        duration_us("window", "20000000 weeks")

@@ -141,13 +141,13 @@ def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:
 
 
 def flat_columns(plan: JoinPlan, schema: pa.Schema, columns: Columns, streams: frozenset[int]) -> list[pa.Array]:
-    """The columns of a flat schema; those of streams not joined yet, and Braid's own, are left to be null."""
-    prefixes = {f"{plan.streams[number].name}." for number in streams}
+    """The columns of a flat schema: all the joined streams store, hashes of keys included; the rest are left to be null."""
+    stored = {name for number in streams for name in plan.schemas[number].names}
     arrays = []
     for field in schema:
         if field.name == RESULT_TIME and len(streams) == len(plan.streams):
             arrays.append(pa.array(result_times(plan, columns)).cast(field.type))
-        elif field.name.partition(".")[0] + "." in prefixes:
+        elif field.name in stored:
             arrays.append(_as(columns.array(field.name), field.type))
         else:
             arrays.append(pa.nulls(columns.length, field.type))
