@@ -23,7 +23,7 @@ from braid.state.manifest import Move
 from tests.recovery.job import Job, build, start
 from tests.recovery.scenario import BAND, Inputs, check_answer, expected, make_inputs, read_results
 
-FILES, SEEDED = 4, 3
+FILES, SEEDED = 5, 3
 Damage = Callable[[Path], Path]
 
 
@@ -36,7 +36,7 @@ class Prepared:
     cut: Job
 
     def copy(self, which: str, place: Path) -> Job:
-        """Checkpoints hold no place of their own, so a copy goes on from where its original stood."""
+        """A copy goes on from where its original stood. The step cut short has no late rows: those it would share."""
         original: Job = getattr(self, which)
         shutil.copytree(original.place, place)
         return replace(original, place=str(place))

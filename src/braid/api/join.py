@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
 
 from braid.api.stream import Stream
@@ -200,6 +201,14 @@ def _check_alike(streams: tuple[Stream, ...]) -> None:
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
     """The result's columns for Arrow, with Spark's own schema beside them, which its Parquet reader prefers."""
+    for field in schema.fields:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except (PySparkTypeError, ValueError) as error:
+            raise QueryError(
+                f"The selection {field.name!r} has type {field.dataType.simpleString()}, which Arrow cannot hold.",
+                hint="Cast it in the selection to a type that Arrow has.",
+            ) from error
     return to_arrow_schema(schema, timezone="UTC").with_metadata({SPARK_SCHEMA: schema.json().encode()})
 
 

@@ -81,7 +81,7 @@ def _check_types(name: str, df: DataFrame) -> None:
     for field in df.schema.fields:
         try:
             to_arrow_type(field.dataType, timezone="UTC")
-        except PySparkTypeError as error:
+        except (PySparkTypeError, ValueError) as error:
             raise StreamError(
                 f"The column {name}.{field.name} has type {field.dataType.simpleString()}, which Arrow cannot hold.",
                 hint=f"Cast it to a type that Arrow has, or leave it out with df.drop({field.name!r}).",

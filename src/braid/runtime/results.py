@@ -141,7 +141,7 @@ def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:
 
 
 def flat_columns(plan: JoinPlan, schema: pa.Schema, columns: Columns, streams: frozenset[int]) -> list[pa.Array]:
-    """The columns of a flat schema: all the joined streams store, hashes of keys included; the rest are left to be null."""
+    """The columns of a flat schema: what the joined streams store, hashes of keys too; the rest are left to be null."""
     stored = {name for number in streams for name in plan.schemas[number].names}
     arrays = []
     for field in schema:

@@ -185,10 +185,14 @@ class ArrowFiles:
                 yield stream
 
     def write_new(self, path: str, data: bytes) -> None:
+        """Object stores show an object when it is whole; where renames are atomic, the file is renamed when it is."""
         if self.exists(path):
             raise FileExistsError(errno.EEXIST, "already written", path)
-        with self.open_output(path) as stream:
+        written = f"{path}.{uuid.uuid4().hex}" if self.atomic_rename else path
+        with self.open_output(written) as stream:
             stream.write(data)
+        if written != path:
+            self.rename(written, path)
 
     def rename(self, source: str, target: str) -> None:
         with _explained("move", source):
