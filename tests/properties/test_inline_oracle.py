@@ -19,7 +19,7 @@ from braid.control import merging
 from braid.kernels import join as kernel
 from braid.kernels import search
 from braid.optimizer.strategies import Strategy
-from braid.runtime import exchange, ingest, probe, results, tasks
+from braid.runtime.tasks import exchange, ingest, probe, results, work
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
 from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
@@ -134,8 +134,8 @@ def test_storage_that_is_not_local_gives_the_same_rows(
     """Driver and tasks go through pyarrow's filesystems, and tasks through copies of the blocks."""
     case = make_case(seed)
     files = ArrowFiles(SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "hdfs")
-    monkeypatch.setattr(tasks, "locate", lambda location: (files, location))
-    monkeypatch.setattr(tasks, "copies_directory", lambda: str(tmp_path / "copies"))
+    monkeypatch.setattr(work, "locate", lambda location: (files, location))
+    monkeypatch.setattr(work, "copies_directory", lambda: str(tmp_path / "copies"))
     clock = ManualClock(case.clock_ms[0])
     query = InlineQuery(case.question, "bucket", files=files, clock=clock)
     for batch, now in enumerate(case.clock_ms):

@@ -96,8 +96,16 @@ def test_forgetting_keeps_two_manifests(checkpoint: Checkpoint) -> None:
 
 
 def test_publishing_twice_is_publishing_once(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    checkpoint.files.write_new(f"{tmp_path}/staging/a", b"rows")
-    moves = [(checkpoint.files, Move(f"{tmp_path}/staging/a", f"{tmp_path}/out/a"))]
-    checkpoint.publish(moves)
-    checkpoint.publish(moves)
-    assert everything(checkpoint) == {"out/a"}
+    outside = tmp_path / "elsewhere"
+    checkpoint.files.write_new(f"{checkpoint.path}/staging/late", b"late")
+    checkpoint.files.write_new(f"{outside}/staging/a", b"rows")
+    moves = [
+        Move(f"{outside}/staging/a", f"{outside}/out/a"),
+        Move("staging/late", "late/o/late", inside=True),
+    ]
+    checkpoint.publish(moves, checkpoint.files)
+    checkpoint.publish(moves, checkpoint.files)
+    assert (outside / "out" / "a").read_bytes() == b"rows"
+    assert not (outside / "staging" / "a").exists()
+    assert checkpoint.files.read(f"{checkpoint.path}/late/o/late") == b"late"
+    assert not checkpoint.files.exists(f"{checkpoint.path}/staging/late")

@@ -18,7 +18,7 @@ from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.steps import StepRunner
 from braid.runtime.storage import prove_shared, qualify
-from braid.runtime.tasks import Locations
+from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 

@@ -26,7 +26,7 @@ from braid.runtime.sinks import Sink
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
-from braid.runtime.tasks import Locations
+from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 
@@ -70,12 +70,12 @@ class Execution:
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
         self.id, plan = self._identify()
         slots = slot_count(spark)
-        self._cluster = SparkCluster(spark, plan, job.locations, slots)
         layout = job.strategy.layout(plan, slots)
-        sink = job.make_sink(self.id)
         # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
         last = self._checkpoint.last_manifest()
         check_in_step(-1 if last is None else last.batch, self._last_spark_commit())
+        self._cluster = SparkCluster(spark, plan, job.locations, slots)
+        sink = job.make_sink(self.id)
         self._steps = StepRunner(plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from braid.errors import SinkError
 from braid.runtime.sinks import STAGING, DiscardSink, FileSink, FrameSink, Sink
 from braid.runtime.storage import prove_shared, qualify
-from braid.runtime.tasks import Locations
+from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
 OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention"})

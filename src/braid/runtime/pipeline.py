@@ -19,12 +19,12 @@ from braid.kernels.join import check_rows
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.sequences import build_sequence
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
-from braid.runtime.context import current_task
-from braid.runtime.exchange import CarriedRows
 from braid.runtime.orders import ProbeOrder
-from braid.runtime.results import flat_columns, select_outputs
-from braid.runtime.segments import column_types
-from braid.runtime.tasks import TOLD, Locations, ProbeRun, ResultSink, Task, report_row, run_probe, tell
+from braid.runtime.tasks.context import current_task
+from braid.runtime.tasks.exchange import CarriedRows
+from braid.runtime.tasks.results import flat_columns, select_outputs
+from braid.runtime.tasks.segments import column_types
+from braid.runtime.tasks.work import TOLD, Locations, ProbeRun, ResultSink, Task, report_row, run_probe, tell
 from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
 

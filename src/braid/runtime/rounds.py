@@ -11,7 +11,7 @@ from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.runtime.cluster import Cluster
 from braid.runtime.orders import ProbeOrder
-from braid.runtime.tasks import raise_told
+from braid.runtime.tasks.work import raise_told
 from braid.state.manifest import Block
 
 

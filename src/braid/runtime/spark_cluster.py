@@ -21,14 +21,17 @@ from pyspark.sql import functions as sf
 
 from braid.errors import PredicateError, RunFailedError, StorageError
 from braid.plan.join import KEEP, JoinPlan, part_column
-from braid.runtime.context import current_task
 from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline
 from braid.runtime.session import require_mappable_memory, use_this_python
-from braid.runtime.tasks import Locations, report_row, run_ingest
+from braid.runtime.tasks.context import current_task
+from braid.runtime.tasks.work import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
 
-PREDICATE_FAILURES = re.compile(r"\[(DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW|CAST_|INVALID_ARRAY_INDEX|[A-Z_.]+)\]([^\n]*)")
+PREDICATE_FAILURES = re.compile(
+    r"\[([A-Z_.]*(?:BY_ZERO|OVERFLOW|OUT_OF_RANGE|OUT_OF_BOUNDS|CAST_INVALID|ARRAY_INDEX|MAP_KEY|CANNOT_PARSE|MALFORMED"
+    r"|USER_RAISED|INVALID_PARAMETER|INVALID_FORMAT|CONVERSION|REGEX|NULL_MAP|INVALID_URL|UTF8)[A-Z_.]*)\]([^\n]*)"
+)
 STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
 
 

@@ -175,20 +175,15 @@ class StepRunner:
         )
 
     def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:
-        path = self._checkpoint.path
         moves = []
         for number, report in enumerate(report for report in reports if report["late_file"]):
             stream = self._plan.streams[report["stream"]].name
-            target = f"{path}/late/{stream}/{now_ms:015d}-{step:012d}-{number}.parquet"
-            moves.append(Move(f"{path}/staging/{report['late_file']}", target))
+            target = f"late/{stream}/{now_ms:015d}-{step:012d}-{number}.parquet"
+            moves.append(Move(f"staging/{report['late_file']}", target, inside=True))
         return tuple(moves)
 
     def _publish(self, manifest: Manifest) -> None:
-        own = f"{self._checkpoint.path}/"
-        self._checkpoint.publish(
-            (self._checkpoint.files if move.source.startswith(own) else self._sink.files, move)
-            for move in manifest.moves
-        )
+        self._checkpoint.publish(manifest.moves, self._sink.files)
         self._sink.published(manifest.step)
 
 

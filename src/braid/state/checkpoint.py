@@ -77,11 +77,12 @@ class Checkpoint:
     def write_delta(self, delta: DeltaRecord) -> None:
         write_record(self.files, self._delta(delta.step), delta.to_json())
 
-    def publish(self, moves: Iterable[tuple[Files, Move]]) -> None:
+    def publish(self, moves: Iterable[Move], outside: Files) -> None:
         """Move staged files to their final names. A source that is gone was moved before a crash."""
-        for files, move in moves:
-            if files.exists(move.source):
-                files.rename(move.source, move.target)
+        for move in moves:
+            files, root = (self.files, f"{self.path}/") if move.inside else (outside, "")
+            if files.exists(root + move.source):
+                files.rename(root + move.source, root + move.target)
 
     def forget(self, manifest: Manifest, previous: Manifest | None) -> None:
         """After a commit: drop the records and blocks that no kept record needs."""

@@ -38,10 +38,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Move:
-    """A staged file and the name under which it is published."""
+    """A staged file and the name under which it is published; late rows stay inside the checkpoint, wherever it is."""
 
     source: str
     target: str
+    inside: bool = False
 
 
 @dataclass(frozen=True)

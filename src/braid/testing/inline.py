@@ -23,7 +23,7 @@ from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.question import Question
 from braid.runtime.orders import IngestOrder, ProbeOrder, decode, encode
-from braid.runtime.tasks import Locations, Task, run_ingest, run_probe
+from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]

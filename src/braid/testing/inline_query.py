@@ -18,7 +18,7 @@ from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.steps import StepRunner
-from braid.runtime.tasks import Locations
+from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
 from braid.testing.clock import ManualClock

@@ -21,13 +21,13 @@ from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
-from braid.runtime.exchange import CarriedRows
-from braid.runtime.ingest import IngestPlaces, ingest
-from braid.runtime.merge import merge_blocks
 from braid.runtime.orders import IngestOrder, ProbeOrder
-from braid.runtime.probe import SlotProbe
-from braid.runtime.results import ResultWriter, select_outputs
-from braid.runtime.segments import SegmentStore
+from braid.runtime.tasks.exchange import CarriedRows
+from braid.runtime.tasks.ingest import IngestPlaces, ingest
+from braid.runtime.tasks.merge import merge_blocks
+from braid.runtime.tasks.probe import SlotProbe
+from braid.runtime.tasks.results import ResultWriter, select_outputs
+from braid.runtime.tasks.segments import SegmentStore
 from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import Files, locate
 

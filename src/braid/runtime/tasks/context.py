@@ -8,7 +8,7 @@ from typing import Any
 from pyspark import TaskContext
 
 from braid.runtime.orders import PROPERTY, decode
-from braid.runtime.tasks import Task
+from braid.runtime.tasks.work import Task
 
 
 def current_task() -> tuple[Task, dict[str, Any]]:

@@ -23,7 +23,7 @@ from braid.placement.units import store_at, units_of
 from braid.plan.join import KEEP, JoinPlan, StreamPlan
 from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder
-from braid.runtime.segments import POSITIONS, column_types
+from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 

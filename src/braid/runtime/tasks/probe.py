@@ -20,7 +20,7 @@ from braid.placement.units import Unit, slot_of, units_of
 from braid.plan.join import JoinPlan, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
-from braid.runtime.segments import SegmentStore, column_types
+from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.manifest import Block
 
 ROWS_AT_ONCE = 1 << 16

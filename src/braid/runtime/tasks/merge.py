@@ -10,8 +10,8 @@ import numpy as np
 from braid.control.merging import Merge
 from braid.kernels.rows import Rows, concat_rows
 from braid.plan.layout import Layout
-from braid.runtime.ingest import sorted_segments
-from braid.runtime.segments import SegmentStore, column_types
+from braid.runtime.tasks.ingest import sorted_segments
+from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 from braid.state.manifest import Block
