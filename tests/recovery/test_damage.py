@@ -64,8 +64,8 @@ def _die(*_: object) -> None:
     raise BraidError("the end")
 
 
-def _die_with_staged(_: Checkpoint, moves: Iterable[tuple[Files, Move]]) -> None:
-    if any(files.exists(move.source) for files, move in moves):
+def _die_with_staged(_: Checkpoint, moves: Iterable[Move], outside: Files) -> None:
+    if any(outside.exists(move.source) for move in moves if not move.inside):
         raise BraidError("the end")
 
 

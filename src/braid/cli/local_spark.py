@@ -25,6 +25,7 @@ def local_spark(name: str, log: Path | None) -> Iterator[SparkSession]:
     settings = {
         "spark.log.level": "ERROR" if log is not None else "WARN",
         "spark.ui.enabled": "false",
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,

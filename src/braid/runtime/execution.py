@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
 from braid.runtime.spark_cluster import SparkCluster
+from braid.runtime.spark_log import quick_log
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
 from braid.runtime.tasks.work import Locations
@@ -31,6 +33,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 
 KEPT_PROGRESS = 100
+INITIALIZATION_MS = 60_000
 CLEANING_PERIOD = 100
 FULL = "No space left on device"
 
@@ -156,7 +159,12 @@ class Execution:
             writer = writer.queryName(job.name)
         if job.trigger:
             writer = writer.trigger(**job.trigger)
-        return writer.start()
+        with quick_log(self._spark, job.checkpoint):
+            query = writer.start()
+            # Sources make their logs while the query is initialised, in its own thread.
+            with suppress(PySparkException, Py4JError):  # a query that fails here says so when it is awaited
+                query._jsq.streamingQuery().awaitInitialization(INITIALIZATION_MS)
+            return query
 
     def _on_batch(self, reports: DataFrame, batch: int) -> None:
         while not self._step.acquire(timeout=0.1):
