@@ -16,6 +16,8 @@ TOOLS := $(VENV)/.tools-installed
 
 PYTHON ?=
 PYTEST_ARGS ?=
+# Two processes, each with whole files: a session of Spark is made once in each.
+PARALLEL ?= -n 2 --dist loadfile
 FUZZ_ARGS ?=
 CHAOS_ARGS ?=
 BENCH_ARGS ?=
@@ -47,7 +49,7 @@ format: $(TOOLS) ## Let ruff mend what it can
 
 .PHONY: test
 test: $(TOOLS) java ## Every test (PYTEST_ARGS="-k name" to choose)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-unit
 test-unit: $(TOOLS) ## The tests that need no Spark: seconds

@@ -33,6 +33,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 
 KEPT_PROGRESS = 100
+TICK_SECONDS = 0.5
 INITIALIZATION_MS = 60_000
 CLEANING_PERIOD = 100
 FULL = "No space left on device"
@@ -83,6 +84,8 @@ class Execution:
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self.query: Any = self._start()
+        if any(stream.idle_after_ms is not None for stream in plan.streams):
+            threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
 
     def stop(self) -> None:
         """End between two steps."""
@@ -173,15 +176,31 @@ class Execution:
         try:
             if self._stopping.is_set():
                 raise _Stopping
-            self._run_step(reports, batch)
+            self._run_batch(reports, batch)
         finally:
             self._step.release()
 
-    def _run_step(self, reports: DataFrame, batch: int) -> None:
+    def _tick_while_active(self) -> None:
+        """Between batches, run the steps that only the clock asks for."""
+        while self.query.isActive and not self._stopping.wait(TICK_SECONDS):
+            if self._step.acquire(blocking=False):
+                try:
+                    if self.query.isActive and not self._stopping.is_set():
+                        self._run_step(self._steps.tick)
+                except BraidError:
+                    self._stopping.set()
+                    self.query.stop()
+                finally:
+                    self._step.release()
+
+    def _run_batch(self, reports: DataFrame, batch: int) -> None:
+        self._cluster.take_batch(reports)
+        self._run_step(lambda: self._steps.run(batch))
+
+    def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
         self._state = "running a step"
         try:
-            self._cluster.take_batch(reports)
-            progress = self._steps.run(batch)
+            progress = step()
         except BraidError as error:
             self.error = error
             if isinstance(error, PredicateError):

@@ -1,7 +1,8 @@
 """Steps: how a batch becomes results and committed state, exactly once.
 
-The commit steps are numbered in `StepRunner.run`. Whatever a step decides is written in its delta record before it
-acts, so a replay repeats the same step; the manifest commits it; publishing and sweeping may be repeated at will.
+The commit steps are numbered in `StepRunner.run` and `_complete`. A tick is a step without input. Whatever a step
+decides is written in its delta record before it acts, so a replay repeats the same step; the manifest commits it;
+publishing and sweeping may be repeated at will.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Mov
 
 MERGE_ROWS_A_STEP = 1_000_000
 FADING = 0.9
+NOTHING = Found([], (), (), (), 0)
 
 
 class StepRunner:
@@ -56,14 +58,36 @@ class StepRunner:
         if batch <= self.manifest.batch:
             return None
         phases = Phases()
-        previous = self.manifest
-        # 1. Ingest, or what an interrupted run of this step already fixed.
+        # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
         with phases.phase("ingest"):
-            delta = self._checkpoint.read_delta(previous.step + 1) or self._ingest(batch)
+            delta = self._checkpoint.read_delta(self.manifest.step + 1)
+            if delta is not None and delta.batch < batch:
+                self._complete(delta, Phases())
+                delta = None
+            if delta is None:
+                delta = self._ingest(batch)
+        return self._complete(delta, phases)
+
+    def tick(self) -> dict[str, Any] | None:
+        """A step without input, if one is due: streams fell idle, and rows wait for them in vain. None if not."""
+        phases = Phases()
+        delta = self._checkpoint.read_delta(self.manifest.step + 1)
+        if delta is not None:
+            return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
+        now = self._now_ms()
+        times = decide_times(self._plan, self.manifest.marks, now)
+        if not any(times.idle) or not self._split_expired(times.watermarks)[1]:
+            return None
+        delta = self._fix(self.manifest.batch, now, times, self._next_layout(), [])
+        return self._complete(delta, phases)
+
+    def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
+        """From the delta record to the end of the step."""
+        previous = self.manifest
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
-            live, expired = self._split_expired(delta)
-            found = self._probe(delta, live)
+            live, expired = self._split_expired(delta.watermarks)
+            found = self._probe(delta, live) if delta.blocks else NOTHING
         with phases.phase("sink"):
             moves = self._sink.deliver(delta.step, [file for report in found.reports for file in report["files"]])
         # 3. Commit.
@@ -105,27 +129,34 @@ class StepRunner:
         return (*older, delta.layout)
 
     def _ingest(self, batch: int) -> DeltaRecord:
-        manifest, now = self.manifest, self._now_ms()
-        times = decide_times(self._plan, manifest.marks, now)
-        step = manifest.step + 1
+        """Take the rows of a batch in, and fix the step."""
+        now = self._now_ms()
+        times = decide_times(self._plan, self.manifest.marks, now)
         layout = self._next_layout()
-        order = IngestOrder(step, self._run, times.watermarks, layout)
-        reports = self._cluster.ingest(order)
+        step = self.manifest.step + 1
+        reports = self._cluster.ingest(IngestOrder(step, self._run, times.watermarks, layout))
         require_success(self._plan, reports, step)
+        return self._fix(batch, now, times, layout, reports)
+
+    def _fix(
+        self, batch: int, now_ms: int, times: StepTimes, layout: Layout, reports: list[dict[str, Any]]
+    ) -> DeltaRecord:
+        """Write down what the step has decided and taken in."""
+        step = self.manifest.step + 1
         delta = DeltaRecord(
             step=step,
             batch=batch,
             run=self._run,
-            now_ms=now,
+            now_ms=now_ms,
             watermarks=times.watermarks,
             idle=times.idle,
             layout=layout,
-            orders=choose_orders(self._plan, manifest.fanouts),
+            orders=choose_orders(self._plan, self.manifest.fanouts),
             blocks=tuple(_input_block(report, step, layout.epoch) for report in reports if report["block"]),
             newest=tuple(_newest(reports, stream.number) for stream in self._plan.streams),
             input_rows=tuple(_total(reports, stream.number, "rows") for stream in self._plan.streams),
             late_rows=tuple(_total(reports, stream.number, "late") for stream in self._plan.streams),
-            late_files=self._late_moves(reports, step, now),
+            late_files=self._late_moves(reports, step, now_ms),
             moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
         )
         self._checkpoint.write_delta(delta)
@@ -145,8 +176,8 @@ class StepRunner:
         )
         return run_rounds(self._plan, self._cluster, order)
 
-    def _split_expired(self, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-        dead = [is_expired(self._plan, b.stream, b.max_time, delta.watermarks) for b in self.manifest.blocks]
+    def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+        dead = [is_expired(self._plan, b.stream, b.max_time, watermarks) for b in self.manifest.blocks]
         live = tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if not gone)
         return live, tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if gone)
 
