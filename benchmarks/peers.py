@@ -35,11 +35,9 @@ if TYPE_CHECKING:
     from braid.api.run import Run
 
 POLL_SECONDS = 0.2
-# For every system on Spark: no user interface, no chatter, a host name that need not resolve, and the quicker way for
-# Spark to talk to its Python workers, which its own join does not use.
-SESSION = {
+# Settings that measure nothing: no user interface, no chatter, a host name that need not resolve.
+QUIET = {
     "spark.ui.enabled": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.driver.host": "127.0.0.1",
@@ -182,6 +180,7 @@ def _settings(task: Task) -> dict[str, str]:
         "spark.driver.memory": task.driver_memory,
         "spark.sql.shuffle.partitions": str(task.cores),
         "spark.sql.session.timeZone": "UTC",
+        "spark.python.unix.domain.socket.enabled": "true",
     }
 
 
@@ -190,7 +189,7 @@ def _session(task: Task) -> SparkSession:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(f"benchmark-{task.peer}")
-    for name, value in (_settings(task) | SESSION).items():
+    for name, value in (_settings(task) | QUIET).items():
         builder = builder.config(name, value)
     builder = builder.config("spark.local.dir", f"{task.scratch}/local")
     return builder.config("spark.sql.warehouse.dir", f"{task.scratch}/warehouse").getOrCreate()
