@@ -26,6 +26,13 @@ class BraidError(Exception):
         return "\n".join(lines)
 
 
+def shortened(text: str, most: int = 4000) -> str:
+    """A long message of somebody else's, with its beginning and its end, where the cause usually stands."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
+
+
 class QueryError(BraidError):
     """The query as written cannot mean anything; raised while it is built."""
 

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from braid.errors import BraidError, PredicateError, RunFailedError, StorageError
+from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
@@ -125,13 +125,13 @@ class Execution:
         if self.error is None and FULL in str(error):
             self.error = StorageError(
                 f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",
-                detail=str(error)[:2000],
+                detail=shortened(str(error)),
                 hint="Free space on that storage, then start the query again: nothing is lost.",
             )
         if self.error is None:
             self.error = RunFailedError(
                 "The query ended with an error of Spark's.",
-                detail=str(error)[:2000],
+                detail=shortened(str(error)),
                 hint="Start it again when the cause is removed: it continues where it stopped.",
             )
         return self.error

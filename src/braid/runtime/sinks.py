@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from braid.errors import SinkError, shortened
 from braid.state.files import Files
 from braid.state.manifest import Move
 
@@ -99,7 +100,14 @@ class FrameSink:
             frame = self._spark.read.schema(self._schema).parquet(*names)
         else:
             frame = self._spark.createDataFrame([], self._schema)
-        self._function(frame, step)
+        try:
+            self._function(frame, step)
+        except Exception as error:  # the function is the user's own, or a format's writer, and may raise anything
+            raise SinkError(
+                f"The results of batch {step} could not be handed on: "
+                f"{type(error).__name__}: {shortened(str(error), 1000)}",
+                hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
+            ) from error
         for file in staged:
             self.files.delete(f"{self._path}/{file['name']}")
         return ()

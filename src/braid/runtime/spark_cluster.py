@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from braid.errors import PredicateError, RunFailedError, StorageError
+from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline
@@ -153,6 +153,6 @@ def _explain(plan: JoinPlan, step: int, error: Exception) -> Exception:
         )
     return RunFailedError(
         f"The join of {names} failed in batch {step}: a Spark job ended with an error.",
-        detail=text[:2000],
+        detail=shortened(text),
         hint="The batch runs again when the query is started again; nothing is lost.",
     )
