@@ -161,7 +161,7 @@ def _require_columns(case: Case, query: Query, expected: DataFrame, got: DataFra
 
 
 def _ask_duck(case: Case, query: Query, rows: dict[str, pa.Table], expected: Answer) -> None:
-    """DuckDB must count as many results, combination by combination where the selection names the ids."""
+    """DuckDB must count as many results."""
     found = duck_ids(case, query, rows)
     if found.total() != expected.total():
         raise Difference(case, query, f"DuckDB finds {found.total()} results, Spark and Braid {expected.total()}")

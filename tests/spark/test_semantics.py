@@ -334,7 +334,7 @@ def test_a_guard_on_a_third_stream_is_decided_first(feed: Callable[..., Feed], o
     assert rows_of(query.on("t.k + q.k = 3 AND o.k / q.k > 2").batch()) == [(1, 1, 1)]
 
 
-def test_an_error_that_remains_fails_the_run_and_a_fixed_query_goes_on(feed: Callable[..., Feed], place: Place) -> None:
+def test_an_error_that_remains_fails_the_run(feed: Callable[..., Feed], place: Place) -> None:
     orders, quotes = feed("o").add((1, at(0), 6)).add((2, at(1), 8)), feed("q").add((1, at(0), 2)).add((2, at(1), 0))
     query = pair(orders.stream, quotes.stream)
     run = place.start(query.on("o.k / q.k > 2"))
