@@ -25,13 +25,18 @@ class Limits:
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
 
+    def of(self, rows: Positions | None) -> Limits:
+        """The limits of some rows only."""
+        return self if rows is None else Limits(self.lower[rows], self.upper[rows])
+
 
 @dataclass(frozen=True)
 class Ranges:
-    """For each probing row, the places `start` to `stop` of the index."""
+    """The places `start` to `stop` of the index: for each probing row, or only for those in `rows`."""
 
     start: Positions
     stop: Positions
+    rows: Positions | None = None
 
     @property
     def total(self) -> int:
@@ -46,7 +51,7 @@ def search(index: SortedIndex, keys: Keys | None, limits: Limits | None, probes:
             return [ranges]
         if int((ranges.stop - ranges.start).max(initial=0)) <= GROUP_WORTH_BISECTING:
             return [ranges]
-        return [_narrow(index.numbers, ranges, limits)]
+        return [_narrow(index.numbers, ranges, limits.of(ranges.rows))]
     everything = Ranges(np.zeros(probes, np.int64), np.full(probes, index.length, np.int64))
     if limits is None or index.numbers is None or index.keys is not None:
         return [everything]
@@ -69,21 +74,22 @@ def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
         rows = np.arange(first, last + 1)
         skipped = np.maximum(begin - (ends[rows] - counts[rows]), 0)
         kept = np.minimum(ends[rows], end) - (ends[rows] - counts[rows]) - skipped
-        probes = np.repeat(rows, kept)
+        probes = np.repeat(rows if ranges.rows is None else ranges.rows[rows], kept)
         offsets = np.arange(end - begin) - np.repeat(np.cumsum(kept) - kept, kept)
         yield probes, np.repeat(ranges.start[rows] + skipped, kept) + offsets
 
 
 def _find_groups(index: SortedIndex, keys: Keys) -> Ranges:
+    """The group of each key, for the rows whose key the index has."""
     distinct, starts = index.groups
     if len(distinct) == 0:
-        nothing = np.zeros(len(keys), np.int64)
-        return Ranges(nothing, nothing)
+        nothing = np.zeros(0, np.int64)
+        return Ranges(nothing, nothing, nothing)
     place = np.searchsorted(distinct, keys)
-    place[place == len(distinct)] = 0
-    found = distinct[place] == keys
-    start = starts[place]
-    return Ranges(start, np.where(found, starts[place + 1], start))
+    np.minimum(place, len(distinct) - 1, out=place)
+    rows = np.flatnonzero(distinct[place] == keys)
+    place = place[rows]
+    return Ranges(starts[place], starts[place + 1], rows)
 
 
 def _find_numbers(numbers: Numbers, limits: Limits) -> Ranges:
@@ -99,7 +105,7 @@ def _narrow(numbers: Numbers, ranges: Ranges, limits: Limits) -> Ranges:
     lower, upper = _ends(numbers, limits)
     start = np.where(np.isnan(limits.lower), ranges.start, _bisect(numbers, ranges, lower, "left"))
     stop = np.where(np.isnan(limits.upper), ranges.stop, _bisect(numbers, ranges, upper, "right"))
-    return Ranges(start, np.maximum(start, stop))
+    return Ranges(start, np.maximum(start, stop), ranges.rows)
 
 
 def _bisect(numbers: Numbers, ranges: Ranges, targets: Numbers, side: str) -> Positions:

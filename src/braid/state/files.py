@@ -26,6 +26,7 @@ from braid.errors import CorruptStateError, StorageError
 LOCAL_SCHEMES = ("", "file")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 KNOWN_SCHEMES = ("file", "s3", "s3a", "gs", "abfs", "abfss", "hdfs")
+BUFFER_BYTES = 1 << 20
 
 
 class Files(Protocol):
@@ -108,7 +109,7 @@ class LocalFiles:
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 raw = _OutputFile(path)
-            with io.BufferedWriter(raw) as file:
+            with io.BufferedWriter(raw, BUFFER_BYTES) as file:
                 yield file
 
     def write_new(self, path: str, data: bytes) -> None:

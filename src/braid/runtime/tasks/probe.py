@@ -51,7 +51,7 @@ class SlotProbe:
         self._targets: dict[tuple[int, int], list[_Target]] = {}
         self._waiting: dict[tuple[int, int, int], list[Rows]] = defaultdict(list)
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
-        self.seconds: dict[tuple[int, int], float] = defaultdict(float)
+        self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
 
     def run(self) -> Iterator[Found]:
@@ -105,10 +105,10 @@ class SlotProbe:
         probing = prepare(self.plan, joined, probe, rows, Counters())
         for target in targets:
             for block, segment, unit in target.segments:
-                began = time.process_time()
+                began = time.perf_counter()
                 for pairs in match(probing, segment):
                     yield from self._pass_on(sequence, round_number, route, pairs)
-                self._account(block, unit, sequence.head, probe.stream, probing, time.process_time() - began)
+                self._account(block, unit, sequence.head, probe.stream, probing, time.perf_counter() - began)
 
     def _pass_on(self, sequence: Sequence, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
         if round_number == self._order.last_round:
@@ -161,6 +161,11 @@ class SlotProbe:
                 held[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
         return held
 
+    def shares(self) -> dict[tuple[int, int], float]:
+        """How much of the lookups' time each unit took: a clock of the CPU would be too dear to read that often."""
+        total = sum(self._seconds.values())
+        return {unit: seconds / total if total else 0.0 for unit, seconds in self._seconds.items()}
+
     def _owned_units(self, layout: Layout) -> dict[int, Unit]:
         units = units_of(layout, len(self.plan.streams))
         return {unit.number: unit for unit in units if slot_of(unit, self._slots) == self._slot}
@@ -174,5 +179,5 @@ class SlotProbe:
         counters.matched += spent.matched
         counters.windows_skipped += spent.windows_skipped
         self.lookups[head, stream].matched += spent.matched
-        self.seconds[block.epoch, unit.number] += seconds
+        self._seconds[block.epoch, unit.number] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0

@@ -126,6 +126,7 @@ class ProbeRun:
         """After the lookups: merge what is due, and say what was done."""
         probe = self._probe
         merged = [self._merge(number) for number in range(len(self._order.merges))]
+        cpu, shares = time.process_time() - self._began_cpu, probe.shares()
         return {
             "slot": self._task.partition,
             "host": self._task.host,
@@ -133,7 +134,7 @@ class ProbeRun:
                 {
                     "epoch": epoch,
                     "unit": unit,
-                    "cpu": probe.seconds[epoch, unit],
+                    "cpu": cpu * shares.get((epoch, unit), 0.0),
                     "stored_rows": rows,
                     "stored_bytes": size,
                     **asdict(probe.units[epoch, unit]),
@@ -146,7 +147,7 @@ class ProbeRun:
             ],
             "merged": [None if block is None else asdict(block) for block in merged],
             "seconds": time.monotonic() - self._began,
-            "cpu": time.process_time() - self._began_cpu,
+            "cpu": cpu,
         }
 
     def _write_results(self) -> dict[str, Any]:
