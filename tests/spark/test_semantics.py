@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 import braid
 from braid import errors
@@ -729,3 +730,20 @@ def test_decimals_and_doubles_compare_as_spark_does(spark: SparkSession) -> None
     assert rows_of(pair(left, right).on("abs(o.p - q.p) <= 0.2D").batch()) == rows_of(
         left.alias("o").crossJoin(right.alias("q")).where("abs(o.p - q.p) <= 0.2D").selectExpr("o.id", "q.id")
     )
+
+
+def test_selected_decimals_are_sparks(spark: SparkSession) -> None:
+    ddl = f"{ROW}, d decimal(9,2)"
+    rows = [(n, at(n), n, None if n == 3 else Decimal(f"{n - 2}.5{n}")) for n in range(6)]
+    left, right = spark.createDataFrame(rows, ddl), spark.createDataFrame(rows, ddl)
+    chosen = (
+        "o.id AS o",
+        "CAST(NULL AS DECIMAL(4,1)) AS nothing",
+        "CAST(-7.25 AS DECIMAL(6,2)) AS literal",
+        "CASE WHEN o.k > 1 THEN o.d END AS maybe",
+        "coalesce(o.d, q.d) AS first",
+        "CAST(o.k AS DECIMAL(12,3)) AS widened",
+    )
+    found = pair(left, right).on("o.k = q.k").select(*chosen).batch()
+    expected = left.alias("o").join(right.alias("q"), sf.expr("o.k = q.k")).selectExpr(*chosen)
+    assert found.sort("o").collect() == expected.sort("o").collect()

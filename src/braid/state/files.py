@@ -181,8 +181,12 @@ class ArrowFiles:
     @contextmanager
     def open_output(self, path: str) -> Iterator[Any]:
         with _explained("write", path):
-            self.filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
-            with self.filesystem.open_output_stream(path) as stream:
+            try:
+                stream = self.filesystem.open_output_stream(path)
+            except FileNotFoundError:
+                self._make_parent(path)
+                stream = self.filesystem.open_output_stream(path)
+            with stream:
                 yield stream
 
     def write_new(self, path: str, data: bytes) -> None:
@@ -197,11 +201,17 @@ class ArrowFiles:
 
     def rename(self, source: str, target: str) -> None:
         with _explained("move", source):
-            self.filesystem.create_dir(target.rsplit("/", 1)[0], recursive=True)
-            self.filesystem.move(source, target)
+            try:
+                self.filesystem.move(source, target)
+            except FileNotFoundError:
+                if not self.exists(source):
+                    raise
+                self._make_parent(target)
+                self.filesystem.move(source, target)
 
     def exists(self, path: str) -> bool:
-        return bool(self.filesystem.get_file_info(path).type != pafs.FileType.NotFound)
+        with _explained("look for", path):
+            return bool(self.filesystem.get_file_info(path).type != pafs.FileType.NotFound)
 
     def list(self, directory: str) -> list[str]:
         with _explained("list", directory):
@@ -210,8 +220,10 @@ class ArrowFiles:
 
     def delete(self, path: str) -> None:
         with _explained("delete", path):
-            if self.exists(path):
+            try:
                 self.filesystem.delete_file(path)
+            except FileNotFoundError:
+                return
 
     def delete_tree(self, directory: str) -> None:
         with _explained("delete", directory):
@@ -219,8 +231,12 @@ class ArrowFiles:
                 self.filesystem.delete_dir(directory)
 
     def make_directory(self, directory: str) -> None:
-        with _explained("create", directory):
-            self.filesystem.create_dir(directory, recursive=True)
+        if self._has_directories:
+            with _explained("create", directory):
+                self.filesystem.create_dir(directory, recursive=True)
+
+    def _make_parent(self, path: str) -> None:
+        self.filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
 
 
 def scheme_of(location: str) -> str:
