@@ -64,9 +64,17 @@ fuzz: $(TOOLS) java ## Random queries and streams against the oracle (FUZZ_ARGS)
 chaos: $(TOOLS) java ## Crash runs at random points, resume, compare (CHAOS_ARGS)
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
+.PHONY: bench
+bench: $(TOOLS) java ## Braid beside other systems, the quick set: a quarter of an hour (BENCH_ARGS)
+	$(BIN)/braid bench --publish $(BENCH_ARGS)
+
+.PHONY: bench-full
+bench-full: $(TOOLS) java ## Every benchmark at full size; goes on where it was interrupted (BENCH_ARGS)
+	$(BIN)/braid bench --full --publish $(BENCH_ARGS)
+
 .PHONY: bench-spine
-bench-spine: $(TOOLS) java ## Throughput and latency of the basic joins (BENCH_ARGS)
-	$(BIN)/python -m benchmarks.spine $(BENCH_ARGS)
+bench-spine: $(TOOLS) java ## The equality join: Braid, Spark's own, DuckDB (BENCH_ARGS)
+	$(BIN)/braid bench spine --fresh --publish $(BENCH_ARGS)
 
 ##@ Housekeeping
 .PHONY: clean

@@ -5,15 +5,16 @@ The checksum adds up a hash of each row, so it sees lost, repeated and altered r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import duckdb
 
-from benchmarks.workload import SECOND_US, STREAMS, Workload, batch_files
+from benchmarks.workloads.workload import SECOND_US, Workload, batch_files
 
-SELECTED = ("r.id AS r_id", "s.id AS s_id", "r.v AS r_v", "s.v AS s_v")
+Clock = Literal["timestamps", "integers"]
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,30 @@ class Answer:
     checksum: str
 
 
-def interval_condition(workload: Workload) -> str:
-    """The join's condition as SQL says it."""
-    bound = f"INTERVAL {workload.window_seconds} SECONDS"
-    return f"r.k = s.k AND r.ts BETWEEN s.ts - {bound} AND s.ts + {bound}"
+def interval_condition(workload: Workload, on: str | None = None) -> str:
+    """The join's condition with the window, as SQL says it."""
+    condition = workload.on if on is None else on
+    if workload.window_seconds is None:
+        return condition
+    names = workload.stream_names
+    bound = f"INTERVAL '{workload.window_seconds:g}' SECOND"
+    if len(names) == 2:
+        one, other = names
+        return f"{condition} AND {one}.ts BETWEEN {other}.ts - {bound} AND {other}.ts + {bound}"
+    times = ", ".join(f"{name}.ts" for name in names)
+    return f"{condition} AND greatest({times}) - least({times}) <= {bound}"
 
 
-def integer_condition(workload: Workload) -> str:
+def integer_condition(workload: Workload, on: str | None = None) -> str:
     """The same condition on integers, which spares DuckDB its calendar arithmetic."""
-    window_us = workload.window_seconds * SECOND_US
-    return f"r.k = s.k AND epoch_us(r.ts) - epoch_us(s.ts) BETWEEN -{window_us} AND {window_us}"
+    condition = workload.on if on is None else on
+    if workload.window_seconds is None:
+        return condition
+    window_us = round(workload.window_seconds * SECOND_US)
+    times = [f"epoch_us({name}.ts)" for name in workload.stream_names]
+    if len(times) == 2:
+        return f"{condition} AND {times[0]} - {times[1]} BETWEEN -{window_us} AND {window_us}"
+    return f"{condition} AND greatest({', '.join(times)}) - least({', '.join(times)}) <= {window_us}"
 
 
 def connect(threads: int, *, order: Literal["kept", "free"]) -> duckdb.DuckDBPyConnection:
@@ -41,29 +56,31 @@ def connect(threads: int, *, order: Literal["kept", "free"]) -> duckdb.DuckDBPyC
     return duckdb.connect(config={"threads": threads, "preserve_insertion_order": order == "kept"})
 
 
-def join_query(condition: str, data: Path, batches: int) -> str:
+def join_query(workload: Workload, condition: str, data: Path, batches: int) -> str:
     """The join of the first batches, all at once."""
-    r, s = (f"read_parquet({batch_files(data, stream, batches)})" for stream in STREAMS)
-    return f"SELECT {', '.join(SELECTED)} FROM {r} r JOIN {s} s ON {condition}"
+    sources = [f"read_parquet({batch_files(data, name, batches)}) {name}" for name in workload.stream_names]
+    return f"SELECT {', '.join(workload.select)} FROM {', '.join(sources)} WHERE {condition}"
 
 
 def expected_answer(workload: Workload, data: Path, batches: int, threads: int) -> Answer:
     """The answer over the first batches of a workload."""
+    condition = integer_condition(workload, workload.expected_on)
     with connect(threads, order="free") as connection:
-        return answer_of(connection, f"({join_query(interval_condition(workload), data, batches)})")
+        query = join_query(workload, condition, data, batches)
+        return answer_of(connection, f"({query})", workload.output_names)
 
 
-def answer_of_files(files: list[str], threads: int) -> Answer:
+def answer_of_files(files: Sequence[str], names: Sequence[str], threads: int) -> Answer:
     """The answer a sink holds."""
     if not files:
         return Answer(0, "0")
     with connect(threads, order="free") as connection:
-        return answer_of(connection, f"read_parquet({files})")
+        return answer_of(connection, f"read_parquet({list(files)})", names)
 
 
-def answer_of(connection: duckdb.DuckDBPyConnection, relation: str) -> Answer:
+def answer_of(connection: duckdb.DuckDBPyConnection, relation: str, names: Sequence[str]) -> Answer:
     """The answer in a table or subquery with the selected columns."""
-    query = f"SELECT count(*), coalesce(sum(hash(r_id, s_id, r_v, s_v)), 0)::VARCHAR FROM {relation}"
+    query = f"SELECT count(*), coalesce(sum(hash({', '.join(names)})), 0)::VARCHAR FROM {relation}"
     found = connection.execute(query).fetchone()
     if found is None:
         raise AssertionError(f"An aggregate without groups returned no row: {query}")

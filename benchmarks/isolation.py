@@ -1,62 +1,66 @@
 """Each task in a process of its own, one after the other, so that JVMs, caches and memory do not mix.
 
 The child reads its task from a file, sends a JSON line for each finished batch and one for the measurement through a
-pipe, and leaves everything that it and its JVM print in `log.txt`.
+pipe, and leaves everything that it and its JVM print in `log.txt`. A system that fails is a result: its message is.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answers import Answer
-from benchmarks.peers import PEERS, Measurement, Task, Tell
-from benchmarks.workload import Workload
+from benchmarks.peers.registry import PEERS
+from benchmarks.peers.streaming import Places, Tell
+from benchmarks.tasks import Measurement, Task
+from benchmarks.watching import Watch
 
 ROOT = Path(__file__).parent.parent
 LOG_LINES = 30
+ERROR_LETTERS = 400
 
 
-class TaskFailed(Exception):
-    """A task's process ended without a measurement."""
-
-
-def run_isolated(task: Task, tell: Tell) -> Measurement:
+def run_isolated(task: Task, data: Path, scratch: Path, tell: Tell) -> Measurement:
     """Run a task in a new process; `tell` hears the number of each batch as it ends."""
-    scratch = Path(task.scratch)
     scratch.mkdir(parents=True)
     order = scratch / "task.json"
-    order.write_text(json.dumps(asdict(task), indent=2))
+    order.write_text(json.dumps({"task": asdict(task), "data": str(data), "scratch": str(scratch)}, indent=2))
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "benchmarks.isolation", str(order), str(writing)]
     measurement = None
     with (scratch / "log.txt").open("wb") as log, os.fdopen(reading) as messages:
-        child = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, pass_fds=(writing,))
+        child = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, pass_fds=(writing,), start_new_session=True)
         os.close(writing)
         try:
-            for line in messages:
-                message = json.loads(line)
-                if "batch" in message:
-                    tell(message["batch"])
-                else:
-                    measurement = _measurement(message)
-            code = child.wait()
+            with Watch(child.pid, scratch / "checkpoint") as watch:
+                for line in messages:
+                    message = json.loads(line)
+                    if "batch" in message:
+                        tell(message["batch"])
+                    else:
+                        measurement = Measurement.from_json(message)
+                child.wait()
         finally:
-            child.kill()
-            child.wait()
-    if code != 0 or measurement is None:
-        raise TaskFailed(f"{task.title} ended with exit code {code}. The end of {log.name}:\n{_tail(Path(log.name))}")
-    return measurement
+            _end(child)
+    if measurement is None:
+        return Measurement(error=f"ended with exit code {child.returncode}: {_tail(scratch / 'log.txt')}")
+    seen = {"peak_bytes": watch.peak_bytes, "written_bytes": watch.written_bytes}
+    return replace(measurement, details={**seen, **measurement.details})
 
 
-def _measurement(message: dict[str, Any]) -> Measurement:
-    answer = Answer(**message.pop("answer"))
-    return Measurement(seconds=tuple(message.pop("seconds")), answer=answer, **message)
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Nothing of the task may outlive it, its JVM least of all."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        child.wait()
 
 
 def _tail(log: Path) -> str:
@@ -65,10 +69,16 @@ def _tail(log: Path) -> str:
 
 def main(order: str, pipe: str) -> None:
     """The child's part."""
-    saved = json.loads(Path(order).read_text())
-    task = Task(workload=Workload(**saved.pop("workload")), **saved)
+    saved: dict[str, Any] = json.loads(Path(order).read_text())
+    task = Task(**saved["task"])
+    places = Places(Path(saved["data"]), Path(saved["scratch"]))
     with os.fdopen(int(pipe), "w", buffering=1) as messages:
-        measurement = PEERS[task.peer](task, lambda batch: print(json.dumps({"batch": batch}), file=messages))
+        try:
+            run = PEERS[task.peer]
+            measurement = run(task, places, lambda batch: print(json.dumps({"batch": batch}), file=messages))
+        except Exception as error:  # whatever a system raises is what it has to say about the task
+            print(error, file=sys.stderr)
+            measurement = Measurement(error=f"{type(error).__name__}: {error}"[:ERROR_LETTERS])
         print(json.dumps(asdict(measurement)), file=messages)
 
 

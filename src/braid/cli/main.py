@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from braid.cli.bench import run_bench
 from braid.cli.demo import DEFAULT_ROWS, run_demo
 from braid.cli.failures import reported
 
@@ -63,3 +64,30 @@ def demo(
     show_all = debug or context.obj is True
     with reported(show_all):
         run_demo(directory, rows, fresh, show_all)
+
+
+@app.command()
+def bench(
+    context: typer.Context,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Which to run; all by default.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="The sizes for reports, and every benchmark.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Name the benchmarks and stop.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew, also what an interrupted run has finished.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Keep the records in the checkout, and make docs/benchmarks.md of them.")
+    ] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", file_okay=False, help="Where data and measurements lie.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Measure Braid beside other systems, each in its own process, with every answer compared.
+
+    Needs a checkout. Interrupted and started again, it goes on after the last finished measurement.
+    """
+    show_all = debug or context.obj is True
+    with reported(show_all):
+        if not run_bench(names or [], full, fresh, publish, listed, directory):
+            raise typer.Exit(1)

@@ -1,7 +1,8 @@
 """Local copies of remote blocks, as memory-mapped files that the Python workers of an executor share.
 
 Local storage needs no copies: its files are mapped where they are. A copy is written beside its final name and
-renamed, so that it is whole whenever it is there; its name is the block's, which is never reused.
+renamed, so that it is whole whenever it is there; its name is the block's, which is never reused. What is damaged is
+not copied, so that a block that was restored is fetched again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from braid.state.blocks import BlockReader
 from braid.state.files import Files, LocalFiles
 
 
@@ -63,12 +65,20 @@ class LocalCopies:
 
     def _fetch(self, path: str, copy: Path) -> pa.Buffer:
         """Copy and map; mapped before it has its name, because another process may remove it at once."""
+        data = self._files.map(path)
+        block = BlockReader(data, path)
+        for segment in block.segments:
+            block.batch(segment)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(self._files.map(path))
-        buffer = pa.memory_map(temporary, "r").read_buffer()
-        os.rename(temporary, copy)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            buffer = pa.memory_map(temporary, "r").read_buffer()
+            os.rename(temporary, copy)
+        except OSError:
+            Path(temporary).unlink(missing_ok=True)
+            raise
         return buffer
 
 

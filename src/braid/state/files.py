@@ -169,6 +169,7 @@ class ArrowFiles:
         self.filesystem = filesystem
         self.scheme = scheme
         self.atomic_rename = scheme == "hdfs"
+        self._needs_directories = filesystem.type_name != "s3"
 
     def read(self, path: str) -> bytes:
         with _explained("read", path), self.filesystem.open_input_stream(path) as stream:
@@ -180,14 +181,9 @@ class ArrowFiles:
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[Any]:
-        with _explained("write", path):
-            try:
-                stream = self.filesystem.open_output_stream(path)
-            except FileNotFoundError:
-                self._make_parent(path)
-                stream = self.filesystem.open_output_stream(path)
-            with stream:
-                yield stream
+        self.make_directory(path.rsplit("/", 1)[0])
+        with _explained("write", path), self.filesystem.open_output_stream(path) as stream:
+            yield stream
 
     def write_new(self, path: str, data: bytes) -> None:
         """Object stores show an object when it is whole; where renames are atomic, the file is renamed when it is."""
@@ -200,14 +196,9 @@ class ArrowFiles:
             self.rename(written, path)
 
     def rename(self, source: str, target: str) -> None:
+        self.make_directory(target.rsplit("/", 1)[0])
         with _explained("move", source):
-            try:
-                self.filesystem.move(source, target)
-            except FileNotFoundError:
-                if not self.exists(source):
-                    raise
-                self._make_parent(target)
-                self.filesystem.move(source, target)
+            self.filesystem.move(source, target)
 
     def exists(self, path: str) -> bool:
         with _explained("look for", path):
@@ -220,10 +211,8 @@ class ArrowFiles:
 
     def delete(self, path: str) -> None:
         with _explained("delete", path):
-            try:
+            if self.exists(path):
                 self.filesystem.delete_file(path)
-            except FileNotFoundError:
-                return
 
     def delete_tree(self, directory: str) -> None:
         with _explained("delete", directory):
@@ -231,12 +220,10 @@ class ArrowFiles:
                 self.filesystem.delete_dir(directory)
 
     def make_directory(self, directory: str) -> None:
-        if self._has_directories:
+        """S3 has none: pyarrow would write a marker for every level, also above what the credentials may write."""
+        if self._needs_directories:
             with _explained("create", directory):
                 self.filesystem.create_dir(directory, recursive=True)
-
-    def _make_parent(self, path: str) -> None:
-        self.filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
 
 
 def scheme_of(location: str) -> str:

@@ -1,0 +1,133 @@
+"""Running tasks one after the other, and keeping each measurement as soon as it is there.
+
+A campaign is a directory: generated data, what tasks leave behind, and a JSON file for each finished task. Started
+again in the same directory it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.answers import Answer, expected_answer
+from benchmarks.isolation import run_isolated
+from benchmarks.pacing import paced_task
+from benchmarks.tasks import Measurement, Task
+
+COLUMNS = (TextColumn("{task.description:<44}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished task: what it measured, and what it should have returned."""
+
+    task: Task
+    measurement: Measurement
+    expected: Answer | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the answer is right; a system that gave none is not wrong."""
+        return self.measurement.answer is None or self.measurement.answer == self.expected
+
+    @property
+    def rate(self) -> float | None:
+        return self.measurement.rows_per_second(self.task)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "task": asdict(self.task),
+            "measurement": asdict(self.measurement),
+            "expected": None if self.expected is None else asdict(self.expected),
+        }
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Result:
+        expected = content["expected"]
+        return Result(
+            Task(**content["task"]),
+            Measurement.from_json(content["measurement"]),
+            None if expected is None else Answer(**expected),
+        )
+
+
+class Campaign:
+    """A directory to work in and a progress display for everything that takes time."""
+
+    def __init__(self, directory: Path, console: Console) -> None:
+        self.progress = Progress(*COLUMNS, console=console)
+        self._directory = directory
+
+    def run(self, tasks: Sequence[Task]) -> list[Result]:
+        """The results of all tasks, measured now or in an earlier start of the campaign."""
+        results = []
+        for number, task in enumerate(tasks):
+            results.append(self._finished(task) or self._measure(task))
+            later = {other.data_key for other in tasks[number + 1 :]}
+            if task.data_key not in later:
+                shutil.rmtree(self._data(task), ignore_errors=True)
+        return results
+
+    def _finished(self, task: Task) -> Result | None:
+        path = self._path(task)
+        return Result.from_json(json.loads(path.read_text())) if path.exists() else None
+
+    def _measure(self, task: Task) -> Result:
+        data = self._data(task)
+        self._generate(task, data)
+        scratch = self._directory / "scratch" / task.key
+        shutil.rmtree(scratch, ignore_errors=True)
+        bar = self.progress.add_task(task.title[:44], total=None if task.repeats > 1 else task.batches)
+        measurement = run_isolated(task, data, scratch, lambda _: self.progress.advance(bar))
+        rate = measurement.rows_per_second(task)
+        if task.latency and rate is not None:
+            measurement = replace(measurement, details={**measurement.details, "latency": self._latency(task, rate)})
+        expected = None
+        if measurement.answer is not None:
+            expected = expected_answer(task.workload, data, measurement.answer_batches, task.cores)
+        result = Result(task, measurement, expected)
+        self._keep(result)
+        shutil.rmtree(scratch, ignore_errors=True)
+        return result
+
+    def _latency(self, task: Task, rate: float) -> dict[str, Any]:
+        """How late results are at half of the rate; an answer that differs is an error here too."""
+        paced = self._measure(paced_task(task, rate))
+        shutil.rmtree(self._data(paced.task), ignore_errors=True)
+        if paced.measurement.error is not None:
+            return {"error": paced.measurement.error}
+        if not paced.agrees:
+            raise AssertionError(f"{task.title}: the paced run gave another answer")
+        latency: dict[str, Any] = paced.measurement.details["latency"]
+        return latency
+
+    def _generate(self, task: Task, data: Path) -> None:
+        if data.exists():
+            return
+        unfinished = data.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        workload = task.workload
+        bar = self.progress.add_task(f"write {workload.name}", total=workload.batches)
+        for _ in workload.write(unfinished):
+            self.progress.advance(bar)
+        unfinished.rename(data)
+
+    def _keep(self, result: Result) -> None:
+        path = self._path(result.task)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(result.record(), indent=2) + "\n")
+        unfinished.rename(path)
+
+    def _path(self, task: Task) -> Path:
+        return self._directory / "measurements" / f"{task.key}.json"
+
+    def _data(self, task: Task) -> Path:
+        return self._directory / "data" / task.data_key

@@ -1,0 +1,66 @@
+"""`braid bench`: run benchmarks by name, show what they gave, write records, pictures and the page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.benchmark import Size
+from benchmarks.campaign import Campaign
+from benchmarks.machine import describe_run
+from benchmarks.report.page import write_page
+from benchmarks.report.plots import draw
+from benchmarks.report.record import read_record, write_record
+from benchmarks.report.table import print_record
+from benchmarks.suite import BENCHMARKS
+
+HOME = Path(__file__).parent
+RESULTS = HOME / "results"
+PAGE = HOME.parent / "docs" / "benchmarks.md"
+PICTURES = HOME.parent / "docs" / "pictures" / "benchmarks"
+WORK = HOME.parent / ".bench"
+
+
+def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume: bool, publish: bool) -> bool:
+    """Run each benchmark in turn; whether every answer was right.
+
+    `publish` puts records into the repository and makes the page anew; without it they stay in `directory`.
+    """
+    console = Console()
+    if not resume:
+        shutil.rmtree(directory, ignore_errors=True)
+    results = RESULTS / size if publish else directory / "results"
+    right = True
+    for name in names:
+        benchmark = BENCHMARKS[name](size)
+        console.rule(f"{name} ({size})", align="left")
+        run = describe_run()
+        campaign = Campaign(directory, console)
+        with campaign.progress:
+            found = campaign.run(list(benchmark.tasks.values()))
+        path = results / f"{name}.json"
+        write_record(path, benchmark, size, run, dict(zip(benchmark.tasks, found, strict=True)))
+        document = read_record(path)
+        print_record(console, document)
+        right = right and document["answers_agree"]
+        console.print(f"Written: {path}")
+    if publish:
+        write_documents()
+    if not right:
+        console.print("Answers differ: the rates mean nothing.", style="red")
+    return right
+
+
+def write_documents() -> None:
+    """Pictures and page from the records that are there; a full record stands before a quick one."""
+    documents = []
+    for name in BENCHMARKS:
+        paths = [RESULTS / size / f"{name}.json" for size in ("full", "quick")]
+        found = next((path for path in paths if path.exists()), None)
+        if found is not None:
+            documents.append(read_record(found))
+            draw(documents[-1], PICTURES)
+    write_page(PAGE, documents, PICTURES.relative_to(PAGE.parent))

@@ -1,0 +1,58 @@
+"""What runs, when, where and on what."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb", "polars")
+
+
+def describe_run() -> dict[str, Any]:
+    """Taken before a run, so that the load is that of others."""
+    return {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": _machine(), "versions": _versions()}
+
+
+def _machine() -> dict[str, Any]:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(pages / 2**30, 1),
+        "system": platform.platform(),
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    found["python"] = platform.python_version()
+    found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")
+    found["commit"] = _said(["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]) or "unknown"
+    return found
+
+
+def _processor() -> str:
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text().splitlines() if described.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _said(command: list[str]) -> str:
+    """What a command prints, on either output; nothing if it fails or is not there."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return (done.stdout or done.stderr).strip()

@@ -1,0 +1,33 @@
+"""The systems by the names that tasks use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from benchmarks.peers.braid import run_braid
+from benchmarks.peers.duckdb import run_duckdb, run_duckdb_tuned
+from benchmarks.peers.noop import run_noop
+from benchmarks.peers.spark import STORES, run_spark
+from benchmarks.peers.streaming import Places, Tell
+from benchmarks.tasks import Measurement, Task
+
+Run = Callable[[Task, Places, Tell], Measurement]
+
+
+def _with_store(store: str) -> Run:
+    def run(task: Task, places: Places, tell: Tell) -> Measurement:
+        return run_spark(replace(task, settings={**STORES[store], **task.settings}), places, tell)
+
+    return run
+
+
+PEERS: dict[str, Run] = {
+    "Braid": run_braid,
+    "Spark": _with_store("default"),
+    "Spark RocksDB": _with_store("rocksdb"),
+    "Spark v4": _with_store("v4"),
+    "Spark no-op": run_noop,
+    "DuckDB": run_duckdb,
+    "DuckDB tuned": run_duckdb_tuned,
+}

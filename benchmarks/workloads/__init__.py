@@ -1,0 +1,1 @@
+"""What is joined: seeded streams, and the question asked of them."""
