@@ -305,3 +305,22 @@ def test_tileable_and_can_raise() -> None:
     assert not can_raise(call("add", column("a", "double"), column("b", "double"), type="double"))
     assert not can_raise(call("add", column("a", "int"), column("b", "int"), type="int", ansi=False))
     assert can_raise(call("divide", column("a", "double"), column("b", "double"), type="double"))
+
+
+def test_an_operand_written_twice_is_not_changed_by_the_first_use() -> None:
+    a, b = column("a", "double"), column("b", "double")
+    difference = call("subtract", a, b, type="double")
+    both = call("add", call("abs", difference, type="double"), difference, type="double")
+    assert results(both, a=("double", [1.0, 5.0, N]), b=("double", [3.0, 2.0, 1.0])) == [0.0, 6.0, N]
+
+
+def test_zeros_of_both_signs_are_not_one_operand() -> None:
+    a = column("a", "double")
+    plus, minus = (call("multiply", a, Constant(zero, "double"), type="double") for zero in (0.0, -0.0))
+    by_zero = call(
+        "divide", Constant(1.0, "double"), call("add", plus, minus, type="double"), type="double", ansi=False
+    )
+    assert results(call("add", plus, minus, type="double"), a=("double", [1.0])) == [0.0]
+    signs = results(call("add", minus, minus, type="double"), a=("double", [1.0]))
+    assert math.copysign(1.0, signs[0]) == -1.0
+    assert results(by_zero, a=("double", [1.0])) == [N]

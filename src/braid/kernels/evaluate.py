@@ -7,8 +7,10 @@ operand: not after a false AND, a true OR, a NULL left operand, or in a branch t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,11 @@ _RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where columns come from, and the rows whose errors count (None: all)."""
+    """Where columns come from, the rows whose errors count (None: all), and the values of what is written twice."""
 
     lookup: Callable[[str], Vector]
+    repeated: frozenset[Expression]
+    known: dict[Expression, Vector]
     active: Mask | None = None
 
     def where(self, mask: Mask | None) -> _Scope:
@@ -39,7 +43,7 @@ class _Scope:
 def evaluate(expression: Expression, lookup: Callable[[str], Vector]) -> Vector:
     """The value of an expression; `lookup` gives the column of a flat name. Never call it for zero pairs."""
     with np.errstate(all="ignore"):
-        return _value(expression, _Scope(lookup))
+        return _value(expression, _Scope(lookup, _repeated(expression), {}))
 
 
 def is_true(vector: Vector) -> Mask:
@@ -72,7 +76,28 @@ def _value(expression: Expression, scope: _Scope) -> Vector:
         return scope.lookup(expression.name)
     if isinstance(expression, Constant):
         return constant_vector(expression)
-    return _FUNCTIONS[expression.function](expression, scope)
+    if not scope.repeated or expression not in scope.repeated:
+        return _FUNCTIONS[expression.function](expression, scope)
+    found = scope.known.get(expression)
+    if found is None:
+        found = scope.known[expression] = _FUNCTIONS[expression.function](expression, scope)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _repeated(expression: Expression) -> frozenset[Expression]:
+    """The calls that occur more than once and never raise, so that one evaluation serves all.
+
+    Zeros of both signs are equal but do not compute alike, so what contains one is left out.
+    """
+    counts = Counter(node for node in walk(expression) if isinstance(node, Call))
+    return frozenset(
+        call for call, count in counts.items() if count > 1 and not can_raise(call) and not _has_float_zero(call)
+    )
+
+
+def _has_float_zero(expression: Expression) -> bool:
+    return any(isinstance(x, Constant) and _floating(x.type) and x.value == 0 for x in walk(expression))
 
 
 def _operands(call: Call, scope: _Scope) -> tuple[Vector, Vector]:
@@ -159,7 +184,7 @@ def _division(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) 
 def _sign(operation: Callable[[Vector, bool, Mask | None, bool], Vector]) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         (argument,) = call.arguments
-        fresh = isinstance(argument, Call) and argument.function in _ALLOCATING
+        fresh = isinstance(argument, Call) and argument.function in _ALLOCATING and argument not in scope.repeated
         return operation(_value(argument, scope), call.ansi, scope.active, fresh)
 
     return apply

@@ -28,7 +28,7 @@ from braid.plan.predicate import Conjunct, PythonPredicate
 
 PAIRS_AT_ONCE = 1 << 17
 TILE_PROBES = 64
-TILE_STORED = 2048
+TILE_STORED = 512
 TILE_WORTH = 0.25
 EARLIEST = np.iinfo(np.int64).min
 LATEST = np.iinfo(np.int64).max

@@ -108,7 +108,8 @@ def constant_vector(constant: Constant) -> Vector:
         return Vector(pa.scalar(constant.value, type=_ARROW_TYPES[constant.type]), valid)
     if constant.type == "void":
         return Vector(np.asarray(False), np.asarray(False))
-    return Vector(np.asarray(constant.value or 0, dtype=dtype_of(constant.type)), valid)
+    value = 0 if constant.value is None else constant.value
+    return Vector(np.asarray(value, dtype=dtype_of(constant.type)), valid)
 
 
 def magnitude(vector: Vector) -> float:

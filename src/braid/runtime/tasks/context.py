@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import socket
-import sys
 from typing import Any
 
 from pyspark import TaskContext
 
 from braid.runtime.orders import PROPERTY, decode
+from braid.runtime.tasks.process import settle
 from braid.runtime.tasks.work import Task
-
-_settled_modules = 0
 
 
 def current_task() -> tuple[Task, dict[str, Any]]:
@@ -23,18 +20,6 @@ def current_task() -> tuple[Task, dict[str, Any]]:
     order = context.getLocalProperty(PROPERTY)
     if not order:
         raise RuntimeError("the task has no order: the job was started outside a step")
-    _settle_modules()
+    settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
     return task, decode(order)
-
-
-def _settle_modules() -> None:
-    """Leave what is imported out of the garbage collection that Spark asks for after every task.
-
-    The collector would walk the objects of all modules, for longer than a small task takes.
-    """
-    global _settled_modules
-    if len(sys.modules) != _settled_modules:
-        gc.collect()
-        gc.freeze()
-        _settled_modules = len(sys.modules)

@@ -1,0 +1,46 @@
+"""A worker process made ready for many short tasks: cheap garbage collection, and memory that is kept."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from functools import cache
+
+# The numbers of glibc's malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_BYTES = 1 << 27
+MAPPED_BYTES = 1 << 25
+
+_settled_modules = 0
+
+
+def settle() -> None:
+    """To be called by every task; does something in the first ones."""
+    global _settled_modules
+    _keep_freed_memory()
+    if len(sys.modules) != _settled_modules:
+        _leave_modules_alone()
+        _settled_modules = len(sys.modules)
+
+
+def _leave_modules_alone() -> None:
+    """Take what is imported out of the garbage collection that Spark asks for after every task.
+
+    The collector would walk the objects of all modules, for longer than a small task takes.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the allocator keep some memory that arrays gave back.
+
+    By default glibc returns arrays of a few hundred kilobytes to the system and fetches them again, page by page,
+    which takes longer than computing with them.
+    """
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None)
+    if adjust is not None:
+        adjust(M_MMAP_THRESHOLD, MAPPED_BYTES)
+        adjust(M_TRIM_THRESHOLD, KEPT_BYTES)
