@@ -85,3 +85,11 @@ def test_an_equality_that_other_streams_imply_is_still_checked(tmp_path: Path) -
     query.run(0, {"u": tables[1], "t": tables[2], "s": tables[3]})
     query.run(1, {"r": tables[0]})
     assert query.published().num_rows == 1
+
+
+def test_a_conjunct_of_one_stream_guards_what_is_written_before_it(tmp_path: Path) -> None:
+    draft, one, two = two_streams()
+    draft.on(quotient(one, two))
+    draft.on(less(constant(0.0, "double"), Call("divide", (constant(1.0, "double"), two["a"]), "double")))
+    zero = rows(two, (-1, 0, 0.0), (1, 0, 2.0))
+    assert published(draft, tmp_path, rows(one, (0, 0, 10.0)), zero) == 1

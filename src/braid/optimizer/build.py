@@ -1,5 +1,6 @@
 """From the question to the plan: the rules in their order.
 
+order conjuncts      what is about one stream comes first: it guards what is about several
 push selections      what one stream alone decides, and cannot raise, is decided at ingest
 gather key parts     equalities become classes of sides that are equal in every result
 bound retention      how long a row may wait for a partner, from windows and comparisons of event times
@@ -9,6 +10,8 @@ choose indexes       how each stream's rows are sorted
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -26,6 +29,7 @@ STRICT = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negat
 
 def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
     """The plan of an analysed question; without `pushdown` every conjunct is decided where rows meet."""
+    question = replace(question, conjuncts=_own_first(question.conjuncts))
     streams, conjuncts = question.streams, question.conjuncts
     pushed = tuple(_pushed(conjuncts, stream.number) if pushdown else () for stream in streams)
     parts = build_parts(conjuncts)
@@ -44,6 +48,15 @@ def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
         schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
         output_schema=question.output_schema,
     )
+
+
+def _own_first(conjuncts: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
+    """What is about one stream before what is about several, as written otherwise.
+
+    Spark filters the sides of a join before it evaluates its condition, so such a conjunct guards those written
+    before it too.
+    """
+    return tuple(sorted(conjuncts, key=lambda conjunct: len(conjunct.streams) > 1))
 
 
 def _pushed(conjuncts: tuple[Conjunct, ...], stream: int) -> tuple[int, ...]:

@@ -22,7 +22,8 @@ _SAFE = frozenset({
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Signum", "Pow", "Sin", "Cos",
     "Tan", "Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "ToRadians", "ToDegrees", "TryAdd", "TrySubtract",
     "TryMultiply", "TryDivide", "TryMod", "ArrayContains", "ArrayExists", "ArrayForAll", "ArrayFilter",
-    "ArrayTransform", "LambdaFunction", "NamedLambdaVariable",
+    "ArrayTransform", "LambdaFunction", "NamedLambdaVariable", "Size", "ArraySize", "ArraysOverlap", "ArrayDistinct",
+    "ArrayMax", "ArrayMin", "MapKeys", "MapValues", "Reverse", "StringReplace", "InitCap", "Levenshtein",
 })  # fmt: skip
 _ARITHMETIC = frozenset({"Add", "Subtract", "Multiply"})
 _SIGNS = frozenset({"UnaryMinus", "Abs"})
