@@ -150,8 +150,9 @@ class _IngestTask:
 
     def _store(self, rows: Rows) -> None:
         if self._block is None:
-            self._block = BlockWriter(self._places.files, f"{self._places.blocks}/{self._block_name()}")
-            self._block.__enter__()
+            block = BlockWriter(self._places.files, f"{self._places.blocks}/{self._block_name()}")
+            block.__enter__()
+            self._block = block
         plan, stream, layout = self._plan, self._stream.number, self._order.layout
         common = plan.common_part
         keys = None if common is None else part_keys(plan.parts[common], stream, rows)

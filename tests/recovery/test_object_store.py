@@ -1,0 +1,239 @@
+"""The engine on an S3 object store: crashes, torn moves, damage and refusals, without Spark.
+
+Spark's part is played here: after a crash the last batch is offered again, whether or not it was committed.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from braid.control import merging
+from braid.errors import CorruptStateError, RecoveryError, StorageError
+from braid.optimizer.build import build_plan
+from braid.optimizer.strategies import Auto
+from braid.runtime.sinks import STAGING, FileSink
+from braid.runtime.steps import StepRunner
+from braid.runtime.tasks.work import Locations
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import ArrowFiles, locate
+from braid.testing import FailingFiles, InjectedCrash, InlineCluster, ManualClock
+from tests.properties.cases import Case, make_case, results_of
+from tests.recovery.object_store import BUCKET, ObjectStore, key_of, names_below, read_parquet
+
+SLOTS = 2
+# Five batches, fifteen results, late rows, blocks that are merged and deleted.
+SEED = 5035
+MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
+Wrap = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    with ObjectStore() as store, pytest.MonkeyPatch.context() as patch:
+        for name, value in store.environment.items():
+            patch.setenv(name, value)
+        yield store
+
+
+@pytest.fixture(autouse=True, scope="module")
+def merge_often() -> Iterator[None]:
+    """Two blocks are enough to merge, so that few steps have old blocks to drop."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "FAN_IN", 2)
+        patch.setattr(merging, "CLOSED_FAN_IN", 2)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def a_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that has no copies of blocks yet."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "host"))
+
+
+@pytest.fixture
+def location() -> str:
+    """A place no other test has, two levels below the bucket."""
+    return f"s3://{BUCKET}/team/{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return make_case(SEED, small=True)
+
+
+class Driver:
+    """One run of a case; everything lies at the location. `wrap` changes the driver's files, tasks have their own."""
+
+    def __init__(self, case: Case, location: str, wrap: Wrap = lambda files: files) -> None:
+        self._case = case
+        self._clock = ManualClock(case.clock_ms[0])
+        plan = build_plan(case.question)
+        found, path = locate(location)
+        files = wrap(found)
+        locations = Locations(f"{location}/checkpoint", f"{location}/out/{STAGING}", "snappy")
+        self._cluster = InlineCluster(case.question, plan, locations, SLOTS)
+        self.steps = StepRunner(
+            plan,
+            Checkpoint(files, f"{path}/checkpoint"),
+            self._cluster,
+            FileSink(files, f"{path}/out", "inline"),
+            uuid.uuid4().hex,
+            Auto().layout(plan, SLOTS),
+            self._clock,
+        )
+
+    def run(self, until: int | None = None) -> None:
+        """Every batch from the last one on, or those before `until`."""
+        stop = len(self._case.batches) if until is None else until
+        for batch in range(max(0, self.steps.manifest.batch), stop):
+            self._clock.now_ms = self._case.clock_ms[batch]
+            self._cluster.load(self._case.tables(batch))
+            self.steps.run(batch)
+
+
+class TornMoves(ArrowFiles):
+    """The driver dies between the copy and the delete that a move is made of, when it moves from a directory."""
+
+    def __init__(self, files: ArrowFiles, directory: str) -> None:
+        super().__init__(files.filesystem, files.scheme)
+        self._directory = directory
+
+    def rename(self, source: str, target: str) -> None:
+        if f"/{self._directory}/" not in source:
+            super().rename(source, target)
+            return
+        self.filesystem.copy_file(source, target)
+        raise InjectedCrash(f"between the halves of the move of {source}")
+
+
+def check(case: Case, location: str, store: ObjectStore) -> None:
+    """The oracle's rows are there once, and no object that nothing names."""
+    manifest = Driver(case, location).steps.manifest
+    assert manifest.batch == len(case.batches) - 1
+    assert results_of(case, read_parquet(f"{location}/out")) == case.expected
+    assert set(names_below(store, f"{location}/checkpoint/blocks")) == {block.file for block in manifest.blocks}
+    assert names_below(store, f"{location}/checkpoint/staging") == names_below(store, f"{location}/out/{STAGING}") == []
+
+
+def test_the_answer_is_that_of_local_files(case: Case, location: str, store: ObjectStore, tmp_path: Path) -> None:
+    Driver(case, location).run()
+    check(case, location, store)
+    assert list((tmp_path / "host").glob("braid-copies-*/*.block")), "blocks are read through copies"
+
+    Driver(case, f"file://{tmp_path}/local").run()
+    for directory in ("out", "checkpoint/late"):
+        there, here = (read_parquet(f"{place}/{directory}") for place in (location, f"file://{tmp_path}/local"))
+        assert there.equals(here)
+    assert there.num_rows == case.late > 0
+
+
+@pytest.fixture(scope="module")
+def operations(case: Case, store: ObjectStore) -> list[str]:
+    """What the driver does to storage in a run that nothing interrupts."""
+    files = FailingFiles(locate(f"s3://{BUCKET}")[0])
+    Driver(case, f"s3://{BUCKET}/counted", lambda _: files).run()
+    return files.log
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "kind", ["write .*/deltas", "write .*/manifests", "rename .*/staging", f"rename .*/{STAGING}", "delete .*/blocks"]
+)
+def test_a_crash_loses_and_repeats_nothing(
+    case: Case, location: str, store: ObjectStore, operations: list[str], kind: str, moment: Literal["before", "after"]
+) -> None:
+    """The driver dies at its last operation of a kind, when there is most to lose."""
+    at = max(number for number, operation in enumerate(operations, start=1) if re.match(f"{kind}/", operation))
+    with pytest.raises(InjectedCrash, match=kind):
+        Driver(case, location, lambda files: FailingFiles(files, at, moment)).run()
+    Driver(case, location).run()
+    check(case, location, store)
+
+
+@pytest.mark.parametrize("directory", ["checkpoint/staging", f"out/{STAGING}"])
+def test_a_move_cut_in_half_is_made_again(case: Case, location: str, store: ObjectStore, directory: str) -> None:
+    with pytest.raises(InjectedCrash, match=directory):
+        Driver(case, location, lambda files: TornMoves(files, directory)).run()
+    assert names_below(store, f"{location}/{directory}"), "the source of the copy is still there"
+    Driver(case, location).run()
+    check(case, location, store)
+
+
+def test_the_second_of_two_drivers_stops(case: Case, location: str, store: ObjectStore) -> None:
+    Driver(case, location).run(until=1)
+    first, second = Driver(case, location), Driver(case, location)
+    first.run(until=2)
+    with pytest.raises(RecoveryError, match=r"Step 1 .* was committed by another run"):
+        second.run()
+    first.run()
+    check(case, location, store)
+
+
+def test_credentials_may_be_limited_to_the_places_of_the_query(case: Case, location: str, store: ObjectStore) -> None:
+    with store.denying("s3:PutObject", "team/"):
+        Driver(case, location).run()
+    check(case, location, store)
+    assert "team/" not in store.keys("team/")
+
+
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes | None], str]] = {
+    "no block": (lambda data: None, "is missing"),
+    "half a block": (lambda data: data[: len(data) // 2], "is corrupt: it is truncated"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_named_and_can_be_repaired(
+    case: Case, location: str, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    driver = Driver(case, location)
+    driver.run(until=3)
+    key = f"{key_of(location)}/checkpoint/blocks/{driver.steps.manifest.blocks[0].file}"
+    whole = store.read(key)
+    change, message = DAMAGES[damage]
+    store.replace(key, change(whole))
+
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "another host"))
+    with pytest.raises(CorruptStateError) as caught:
+        Driver(case, location).run()
+    assert f"The state block {BUCKET}/{key} {message}" in str(caught.value)
+    assert "Hint: Restore the file from a copy of the checkpoint" in str(caught.value)
+
+    store.replace(key, whole)
+    Driver(case, location).run()
+    check(case, location, store)
+
+
+@pytest.mark.parametrize("place", ["checkpoint/blocks", "checkpoint/manifests", f"out/{STAGING}"])
+def test_a_refused_write_is_explained_and_loses_nothing(
+    case: Case, location: str, store: ObjectStore, place: str
+) -> None:
+    Driver(case, location).run(until=2)
+    with store.denying("s3:PutObject", f"{key_of(location)}/{place}/*"), pytest.raises(StorageError) as caught:
+        Driver(case, location).run()
+    assert f"Could not write {BUCKET}/{key_of(location)}/{place}/" in str(caught.value)
+    assert "ACCESS_DENIED" in str(caught.value)
+    assert "Hint: Check that the storage is reachable and writable" in str(caught.value)
+    Driver(case, location).run()
+    check(case, location, store)
+
+
+def test_a_missing_bucket_is_explained(store: ObjectStore) -> None:
+    with pytest.raises(StorageError, match=r"Could not write braid-nowhere/.*NO_SUCH_BUCKET") as caught:
+        Checkpoint(*locate("s3://braid-nowhere/job")).write_query({})
+    assert "Hint: Check that the storage is reachable and writable" in str(caught.value)
+
+
+@pytest.mark.parametrize("operation", ["list", "exists", "read", "delete", "delete_tree"])
+def test_credentials_that_are_not_known_are_explained(location: str, store: ObjectStore, operation: str) -> None:
+    files, path = locate(location)
+    with store.knowing_nobody(), pytest.raises(StorageError, match=r"ACCESS_DENIED|INVALID_ACCESS_KEY_ID") as caught:
+        getattr(files, operation)(f"{path}/checkpoint")
+    assert f"{path}/checkpoint" in str(caught.value)
+    assert "Hint: Check that the storage is reachable and writable" in str(caught.value)
