@@ -132,13 +132,11 @@ def _theta_like(size: Size, family: str, title: str, results: tuple[float, ...])
         )
         for each in results
     }
-    small: dict[str, Any] = {"seconds_per_batch": 10, "batches": 8}
-    tasks["Spark, constant key"] = Task(
-        "Spark", family, small, 8, warm_up=0, limit_seconds=LIMIT_SECONDS[size] * (3 if full else 1.5)
-    )
-    tasks["Flink, one task"] = Task("Flink", family, small, 8, limit_seconds=LIMIT_SECONDS[size] * 2)
-    if full:
-        tasks["Pathway"] = Task("Pathway", family, small, 8, limit_seconds=300)
+    small: dict[str, Any] = {"seconds_per_batch": 5, "batches": 12}
+    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=LIMIT_SECONDS[size] * 2.5)
+    tasks["Flink, one task"] = Task("Flink", family, small, 10, limit_seconds=LIMIT_SECONDS[size] * 3)
+    if full and family == "band":
+        tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=300)
     return Benchmark(
         family,
         title,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from benchmarks.peers.at_once import run_polars
 from benchmarks.peers.braid import run_braid
 from benchmarks.peers.duckdb import run_duckdb, run_duckdb_tuned
 from benchmarks.peers.noop import run_noop
+from benchmarks.peers.outside import run_flink, run_pathway
 from benchmarks.peers.spark import STORES, run_spark
 from benchmarks.peers.streaming import Places, Tell
 from benchmarks.tasks import Measurement, Task
@@ -28,6 +30,9 @@ PEERS: dict[str, Run] = {
     "Spark RocksDB": _with_store("rocksdb"),
     "Spark v4": _with_store("v4"),
     "Spark no-op": run_noop,
+    "Flink": run_flink,
+    "Pathway": run_pathway,
     "DuckDB": run_duckdb,
     "DuckDB tuned": run_duckdb_tuned,
+    "Polars": run_polars,
 }

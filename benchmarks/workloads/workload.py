@@ -69,6 +69,12 @@ class Workload:
     def output_names(self) -> tuple[str, ...]:
         return tuple(re.split(r"\s+AS\s+", text)[-1] for text in self.select)
 
+    @property
+    def chosen(self) -> tuple[tuple[str, str, str], ...]:
+        """The selection as stream, column and name, for systems without SQL."""
+        found = [re.fullmatch(r"(\w+)\.(\w+)\s+AS\s+(\w+)", text) for text in self.select]
+        return tuple((one[1], one[2], one[3]) for one in found if one is not None)
+
     def live_columns(self, feed: Feed) -> list[str]:
         """The columns of a feed that the question reads; every system gets these and no others."""
         read = set(re.findall(r"\b(\w+\.\w+)\b", " ".join((self.on, *self.select))))

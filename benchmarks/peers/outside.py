@@ -1,0 +1,84 @@
+"""Systems that live in environments of their own, which are made the first time they are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.answers import answer_of, connect
+from benchmarks.environments import peer_python
+from benchmarks.peers import flink, pathway
+from benchmarks.peers.streaming import Places, Tell
+from benchmarks.tasks import Measurement, Task
+from benchmarks.workloads.workload import batch_files, row_counts
+
+ENVIRONMENTS = Path(__file__).parents[2] / ".bench" / "environments"
+
+
+def run_flink(task: Task, places: Places, tell: Tell) -> Measurement:
+    """Flink's interval join over the batches, as one bounded input."""
+    python = peer_python("flink", flink.REQUIREMENTS, ENVIRONMENTS)
+    workload = task.workload
+    assert workload.window_seconds is not None
+    rows, streams = 0, []
+    for feed in workload.feeds:
+        live = workload.live_columns(feed)
+        files = [Path(file) for file in batch_files(places.data, feed.name, task.batches)]
+        directory = places.inputs / feed.name
+        rows += flink.write_csv(files, directory, live)
+        columns = [one for one in flink.column_kinds(feed.schema) if one[0] in live]
+        streams.append({"name": feed.name, "columns": columns, "directory": str(directory)})
+    spec = {
+        "streams": streams,
+        "query": flink.interval_join_query(workload.on, workload.window_seconds, workload.select),
+        "parallelism": task.cores,
+        "options": flink.OPTIONS,
+        "java_options": flink.java_options(task.driver_memory),
+        "output": str(places.output),
+        "repeats": task.repeats,
+    }
+    said = flink.run_flink_job(spec, python, task.limit_seconds, places.scratch / "flink.log")
+    if "error" in said:
+        return Measurement(error=str(said["error"]))
+    answer = flink.answer_of_job(said, places.output, workload.output_names, task.cores)
+    seconds = tuple(said["all_seconds"])
+    settings = {name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]}
+    return Measurement(
+        seconds, (rows,) * len(seconds), answer, task.batches, settings=settings, details={"at_once": True}
+    )
+
+
+def run_pathway(task: Task, places: Places, tell: Tell) -> Measurement:
+    """Pathway's interval join over the same files."""
+    python = peer_python("pathway", pathway.REQUIREMENTS, ENVIRONMENTS)
+    workload = task.workload
+    files = {feed.name: batch_files(places.data, feed.name, task.batches) for feed in workload.feeds}
+    kinds = {feed.name: dict(flink.column_kinds(feed.schema)) for feed in workload.feeds}
+    output = places.scratch / "pathway.csv"
+    spec = {
+        "streams": [
+            {"name": name, "columns": [list(one) for one in kinds[name].items()], "files": files[name]}
+            for name in workload.stream_names
+        ],
+        "keys": list(workload.equal_columns),
+        "band": None if workload.band is None else {"column": workload.band[0], "distance": workload.band[1]},
+        "window_seconds": workload.window_seconds,
+        "select": [list(one) for one in workload.chosen],
+        "threads": task.cores,
+        "output": str(output),
+    }
+    said = pathway.run_pathway_job(spec, python, task.limit_seconds, places.scratch / "pathway.log")
+    if "error" in said:
+        return Measurement(error=str(said["error"]))
+    casts = ", ".join(f"CAST({name} AS {kinds[stream][column]}) AS {name}" for stream, column, name in workload.chosen)
+    with connect(task.cores, order="free") as connection:
+        relation = f"(SELECT {casts} FROM read_csv('{output}', header = true, all_varchar = true))"
+        answer = answer_of(connection, relation, workload.output_names)
+    rows = sum(row_counts(places.data, workload.stream_names, task.batches))
+    return Measurement(
+        (said["seconds"],),
+        (rows,),
+        answer,
+        task.batches,
+        settings={name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]},
+        details={"at_once": True, "startup_seconds": said["startup_seconds"]},
+    )

@@ -1,0 +1,59 @@
+"""Pathway, whose interval join runs as a child process with the Python of its own environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+REQUIREMENTS: tuple[str, ...] = ("pathway==0.33.0",)
+JOB = Path(__file__).with_name("pathway_job.py")
+
+
+def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, log: Path) -> dict[str, Any]:
+    """What the job says of itself, or `{"error": …}`; its whole process group ends with the limit.
+
+    The log takes what Pathway prints; the spec is kept beside it.
+    """
+    order = log.with_name(f"{log.stem}.spec.json")
+    order.write_text(json.dumps(spec, indent=2))
+    # Isolated: neither our packages nor the modules beside the job may hide Pathway's.
+    command = [str(python), "-I", str(JOB), str(order)]
+    with log.open("wb") as errors:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+        try:
+            said, _ = child.communicate(timeout=limit_seconds)
+        except subprocess.TimeoutExpired:
+            return {"error": f"did not finish in {limit_seconds:g} s"}
+        finally:
+            _end(child)
+    return _answer(said.decode(), child.returncode, log)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the group; one that has ended already is left in peace."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def _answer(said: str, code: int, log: Path) -> dict[str, Any]:
+    lines = said.splitlines()
+    try:
+        answer = json.loads(lines[-1]) if lines else None
+    except json.JSONDecodeError:
+        answer = None
+    if isinstance(answer, dict):
+        return answer
+    ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return {"error": f"ended with {ending}: {_last_line(log)}"}
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").split("\n")
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "nothing in the log")
