@@ -21,6 +21,7 @@ HOME = Path(__file__).parent
 RESULTS = HOME / "results"
 PAGE = HOME.parent / "docs" / "benchmarks.md"
 PICTURES = HOME.parent / "docs" / "pictures" / "benchmarks"
+WIDTH = 130  # of a table with every column
 WORK = HOME.parent / ".bench"
 
 
@@ -29,7 +30,7 @@ def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume:
 
     `publish` puts records into the repository and makes the page anew; without it they stay in `directory`.
     """
-    console = Console()
+    console = Console(width=max(Console().width, WIDTH))
     if not resume:
         shutil.rmtree(directory, ignore_errors=True)
     results = RESULTS / size if publish else directory / "results"

@@ -9,7 +9,6 @@ from rich.table import Table
 
 from benchmarks.report.record import Row
 
-WIDTH = 120
 TIMES = ("step p50", "step p99", "late p50", "late p99")
 HEADINGS = ("rows/s", *TIMES, "peak MB", "state B/row", "written B/row", "results", "answer")
 
@@ -18,12 +17,13 @@ def print_record(console: Console, document: dict[str, Any]) -> None:
     """The table of the figures there are, then a line for each target."""
     texts = [cells(row) for row in document["rows"]]
     filled = [number for number in range(len(HEADINGS)) if any(line[number] for line in texts)]
-    table = Table("", title=document["title"], title_justify="left")
+    table = Table(title=document["title"], title_justify="left")
+    table.add_column("", no_wrap=True)
     for number in filled:
         table.add_column(HEADINGS[number], justify="right", no_wrap=True)
     for row, line in zip(document["rows"], texts, strict=True):
         table.add_row(row.label, *(line[number] for number in filled))
-    console.print(table, width=max(console.width, WIDTH))
+    console.print(table)
     for row in document["rows"]:
         if row.error:
             console.print(f"{row.label}: {row.error}", markup=False, style="yellow")
