@@ -16,11 +16,13 @@ from benchmarks.report.plots import draw
 from benchmarks.report.record import read_record, write_record
 from benchmarks.report.table import print_record
 from benchmarks.suite import BENCHMARKS
+from braid.errors import BraidError
 
 HOME = Path(__file__).parent
 RESULTS = HOME / "results"
 PAGE = HOME.parent / "docs" / "benchmarks.md"
 PICTURES = HOME.parent / "docs" / "pictures" / "benchmarks"
+MARKER = ".braid-bench"
 WIDTH = 130  # of a table with every column
 WORK = HOME.parent / ".bench"
 
@@ -31,8 +33,7 @@ def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume:
     `publish` puts records into the repository and makes the page anew; without it they stay in `directory`.
     """
     console = Console(width=max(Console().width, WIDTH))
-    if not resume:
-        shutil.rmtree(directory, ignore_errors=True)
+    prepare(directory, resume=resume)
     results = RESULTS / size if publish else directory / "results"
     right = True
     for name in names:
@@ -53,6 +54,19 @@ def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume:
     if not right:
         console.print("Answers differ: the rates mean nothing.", style="red")
     return right
+
+
+def prepare(directory: Path, *, resume: bool) -> None:
+    """Make the directory ready, and empty unless it is to be resumed; one that is not a campaign's is left alone."""
+    marker = directory / MARKER
+    if directory.exists() and any(directory.iterdir()) and not marker.exists():
+        raise BraidError(
+            f"{directory} has files in it that are not a benchmark's.", hint="Choose another directory for --dir."
+        )
+    if not resume:
+        shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    marker.touch()
 
 
 def write_documents() -> None:

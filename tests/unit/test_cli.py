@@ -19,7 +19,7 @@ RUNNER = CliRunner()
 FLEET = Fleet("taxi", seed=1, vehicles=40)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"], ["bench", "--help"]])
 def test_help_is_everywhere(arguments: list[str]) -> None:
     result = RUNNER.invoke(main.app, arguments)
     assert result.exit_code == 0
@@ -27,7 +27,8 @@ def test_help_is_everywhere(arguments: list[str]) -> None:
 
 
 def test_help_lists_only_commands_that_exist() -> None:
-    assert [command.callback.__name__ for command in main.app.registered_commands if command.callback] == ["demo"]
+    commands = [command.callback.__name__ for command in main.app.registered_commands if command.callback]
+    assert commands == ["demo", "bench"]
 
 
 def test_version() -> None:
@@ -51,6 +52,31 @@ def test_demo_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fres
     assert result.exit_code == 2
     assert "choose another directory" in result.stderr.replace("\n", " ")
     assert (tmp_path / "precious.txt").exists()
+
+
+def test_bench_names_its_benchmarks() -> None:
+    result = RUNNER.invoke(main.app, ["bench", "--list"])
+    assert result.exit_code == 0
+    assert "equality" in result.stdout
+    unknown = RUNNER.invoke(main.app, ["bench", "nonsense"])
+    assert unknown.exit_code == 2
+    assert "There is no benchmark nonsense" in unknown.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("fresh", [[], ["--fresh"]])
+def test_bench_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fresh: list[str]) -> None:
+    (tmp_path / "precious.txt").write_text("keep me")
+    result = RUNNER.invoke(main.app, ["bench", "small", "--dir", str(tmp_path), *fresh])
+    assert result.exit_code == 1
+    assert "Choose another directory" in result.stderr
+    assert (tmp_path / "precious.txt").exists()
+
+
+def test_bench_outside_a_checkout_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.cli.bench.braid.__file__", str(tmp_path / "site-packages" / "braid" / "__init__.py"))
+    result = RUNNER.invoke(main.app, ["bench", "--list"])
+    assert result.exit_code == 1
+    assert "from a checkout" in result.stderr
 
 
 def test_fresh_deletes_an_earlier_demo_only(tmp_path: Path) -> None:
