@@ -140,9 +140,7 @@ def _match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, check
             stretch = slice(start, min(start + TILE_STORED, end))
             inside = _in_ranges(ranges, some, stretch)
             if windowed:
-                near = times[None, stretch]
-                window = (near >= probing.earliest[some, None]) & (near <= probing.latest[some, None])
-                inside = window if inside is None else inside & window
+                inside = _both(inside, _in_window(probing, some, times[stretch]))
             pairs = _tile_pairs(probing, segment, some, stretch, inside, dense)
             pairs = _check(pairs, rest)
             if pairs.length:
@@ -259,6 +257,21 @@ def _in_ranges(ranges: Ranges, some: slice, stretch: slice) -> Mask | None:
     places = np.arange(stretch.start, stretch.stop)[None, :]
     inside: Mask = (places >= start[:, None]) & (places < stop[:, None])
     return inside
+
+
+def _in_window(probing: Probing, some: slice, times: npt.NDArray[np.int64]) -> Mask | None:
+    """Which cells of a tile are within the window; None when all are."""
+    earliest, latest = probing.earliest[some], probing.latest[some]
+    if times.min() >= earliest.max() and times.max() <= latest.min():
+        return None
+    inside: Mask = (times >= earliest[:, None]) & (times <= latest[:, None])
+    return inside
+
+
+def _both(one: Mask | None, other: Mask | None) -> Mask | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def _may_meet(probing: Probing, segment: StoredSegment) -> bool:
