@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from benchmarks.targets import Target
 from benchmarks.tasks import Task
 
 Size = Literal["quick", "full"]
+STREAMING = ("Braid", "Spark", "Spark RocksDB", "Spark v4")
 LIMIT_SECONDS = {"quick": 60.0, "full": 180.0}
 
 
@@ -21,3 +22,12 @@ class Benchmark:
     tasks: dict[str, Task]
     targets: tuple[Target, ...] = ()
     axis: str | None = None
+
+    def with_latency(self) -> Benchmark:
+        """The same, with a second, paced run of every system that takes batches; curves have none."""
+        if self.axis is not None:
+            return self
+        tasks = {
+            label: replace(task, latency=True) if task.peer in STREAMING else task for label, task in self.tasks.items()
+        }
+        return replace(self, tasks=tasks)

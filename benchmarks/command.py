@@ -38,6 +38,8 @@ def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume:
     right = True
     for name in names:
         benchmark = BENCHMARKS[name](size)
+        if size == "full":
+            benchmark = benchmark.with_latency()
         console.rule(f"{name} ({size})", align="left")
         run = describe_run()
         campaign = Campaign(directory, console)

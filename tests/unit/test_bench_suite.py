@@ -125,6 +125,13 @@ def test_other_options_are_another_task() -> None:
     assert replace(TASK, peer="Spark").data_key == TASK.data_key
 
 
+def test_full_sizes_have_a_paced_run_of_what_takes_batches() -> None:
+    tasks = BENCHMARKS["equality"]("full").with_latency().tasks
+    paced = {task.peer for task in tasks.values() if task.latency}
+    assert paced == {"Braid", "Spark", "Spark RocksDB", "Spark v4"}
+    assert not any(task.latency for task in BENCHMARKS["window"]("full").with_latency().tasks.values())
+
+
 def test_lateness_counts_rows_not_files() -> None:
     late = [(0.1, 98), (0.2, 1), (5.0, 1)]
     assert _quantile(late, 0.5) == 0.1
