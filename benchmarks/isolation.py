@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from benchmarks.peers.registry import PEERS
 from benchmarks.peers.streaming import Places, Tell
+from benchmarks.processes import end_group
 from benchmarks.tasks import Measurement, Task
 from benchmarks.watching import Watch
 
@@ -46,21 +46,11 @@ def run_isolated(task: Task, data: Path, scratch: Path, tell: Tell) -> Measureme
                         measurement = Measurement.from_json(message)
                 child.wait()
         finally:
-            _end(child)
+            end_group(child)
     if measurement is None:
         return Measurement(error=f"ended with exit code {child.returncode}: {_tail(scratch / 'log.txt')}")
     seen = {"peak_bytes": watch.peak_bytes, "written_bytes": watch.written_bytes}
     return replace(measurement, details={**seen, **measurement.details})
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of the task may outlive it, its JVM least of all."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        child.wait()
 
 
 def _tail(log: Path) -> str:

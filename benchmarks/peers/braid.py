@@ -63,8 +63,8 @@ def build_join(task: Task, frames: list[DataFrame]) -> Join:
         join = join.on(braid.udf(workload.function.function, *workload.function.columns))
     else:
         join = join.on(workload.on)
-    if task.strategy is not None:
-        join = join.using(eval(task.strategy, {"braid": braid}))
+    if task.units is not None:
+        join = join.using(braid.Biclique(units=(task.units, task.units)))
     return join.select(*workload.select)
 
 

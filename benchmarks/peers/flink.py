@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from benchmarks.answers import Answer, answer_of, connect
+from benchmarks.processes import end_group
 
 REQUIREMENTS = ("apache-flink==2.3.*",)  # for Python 3.9 to 3.12
 OPTIONS = {
@@ -95,7 +95,7 @@ def run_flink_job(spec: dict[str, Any], python: Path, limit_seconds: float, log:
         except subprocess.TimeoutExpired:
             return {"error": f"did not finish in {limit_seconds:g} s"}
         finally:
-            _end(child)
+            end_group(child)
     return _said(log) or {"error": f"ended with exit code {code}; its log is {log}"}
 
 
@@ -126,16 +126,6 @@ def _with_numeric_times(table: pa.Table) -> pa.Table:
             times = table.column(number).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
             table = table.set_column(number, f"{field.name}_us", times)
     return table
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of the job may outlive it, its JVM least of all."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        child.wait()
 
 
 def _said(log: Path) -> dict[str, Any] | None:

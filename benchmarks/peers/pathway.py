@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from benchmarks.processes import end_group
 
 REQUIREMENTS: tuple[str, ...] = ("pathway==0.33.0",)
 JOB = Path(__file__).with_name("pathway_job.py")
@@ -31,15 +32,8 @@ def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, lo
         except subprocess.TimeoutExpired:
             return {"error": f"did not finish in {limit_seconds:g} s"}
         finally:
-            _end(child)
+            end_group(child)
     return _answer(said.decode(), child.returncode, log)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the group; one that has ended already is left in peace."""
-    if child.poll() is None:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
 
 
 def _answer(said: str, code: int, log: Path) -> dict[str, Any]:

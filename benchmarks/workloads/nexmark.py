@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Feed, Workload
+from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Feed, Workload, named, window_text
 
 SEED = 20_260
 FIRST_ID = 1_000
@@ -196,13 +196,13 @@ def q3(
     """Who sells in three states, in category 10? Nexmark asks it of the whole history."""
     return Workload(
         name="nexmark-q3",
-        title=f"Nexmark q3, auctions and their sellers, {_window_text(window_seconds)}",
+        title=f"Nexmark q3, auctions and their sellers, {window_text(window_seconds)}",
         feeds=(
             _feed("auction", auctions, AUCTION_SCHEMA, events_per_second),
             _feed("person", persons, PERSON_SCHEMA, events_per_second),
         ),
         on="auction.seller = person.id AND auction.category = 10 AND person.state IN ('OR', 'ID', 'CA')",
-        select=("auction.id AS auction_id", "person.id AS person_id", *_named("person", "name", "city", "state")),
+        select=("auction.id AS auction_id", "person.id AS person_id", *named("person", "name", "city", "state")),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
         window_seconds=window_seconds,
@@ -224,7 +224,7 @@ def q8(events_per_second: int = 1_000_000, seconds_per_batch: float = 1, batches
             for name, rows, schema in zip(("person", "auction"), (persons, auctions), schemas, strict=True)
         ),
         on="person.id = auction.seller AND person.window_start = auction.window_start",
-        select=("person.id AS person_id", "auction.id AS auction_id", *_named("person", "name", "window_start")),
+        select=("person.id AS person_id", "auction.id AS auction_id", *named("person", "name", "window_start")),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
         window_seconds=TUMBLE_SECONDS,
@@ -243,7 +243,7 @@ def q9(
     """
     return Workload(
         name="nexmark-q9",
-        title=f"The join of Nexmark q9, bids while their auction is open, {_window_text(window_seconds)}",
+        title=f"The join of Nexmark q9, bids while their auction is open, {window_text(window_seconds)}",
         feeds=(
             _feed("auction", auctions, AUCTION_SCHEMA, events_per_second),
             _feed("bid", bids, BID_SCHEMA, events_per_second),
@@ -252,8 +252,8 @@ def q9(
         select=(
             "auction.id AS auction_id",
             "bid.id AS bid_id",
-            *_named("auction", "item_name", "initial_bid", "reserve", "seller", "category"),
-            *_named("bid", "bidder", "price"),
+            *named("auction", "item_name", "initial_bid", "reserve", "seller", "category"),
+            *named("bid", "bidder", "price"),
         ),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
@@ -270,7 +270,7 @@ def q20(
     """Bids with everything about their auction, in category 10. Nexmark asks it of the whole history."""
     return Workload(
         name="nexmark-q20",
-        title=f"Nexmark q20, bids and their auctions, all columns, {_window_text(window_seconds)}",
+        title=f"Nexmark q20, bids and their auctions, all columns, {window_text(window_seconds)}",
         feeds=(
             _feed("bid", bids, BID_SCHEMA, events_per_second),
             _feed("auction", auctions, AUCTION_SCHEMA, events_per_second),
@@ -279,9 +279,9 @@ def q20(
         select=(
             "bid.id AS bid_id",
             "auction.id AS auction_id",
-            *_named("bid", "bidder", "price", "channel", "url"),
+            *named("bid", "bidder", "price", "channel", "url"),
             "bid.ts AS bid_ts",
-            *_named("auction", "item_name", "description", "initial_bid", "reserve", "expires", "seller", "category"),
+            *named("auction", "item_name", "description", "initial_bid", "reserve", "expires", "seller", "category"),
             "auction.ts AS auction_ts",
         ),
         seconds_per_batch=seconds_per_batch,
@@ -295,14 +295,6 @@ def _feed(name: str, rows: Rows, schema: pa.Schema, events_per_second: int) -> F
         return rows(SEED, at * events_per_second, events_per_second, events_per_second)
 
     return Feed(name, schema, second)
-
-
-def _named(stream: str, *columns: str) -> tuple[str, ...]:
-    return tuple(f"{stream}.{column} AS {column}" for column in columns)
-
-
-def _window_text(seconds: float | None) -> str:
-    return "whole history" if seconds is None else f"window ±{seconds:g} s"
 
 
 def _words(seed: int, kind: Kind, numbers: Integers, count: int) -> Words:

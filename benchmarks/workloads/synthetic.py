@@ -37,6 +37,11 @@ def feed(name: str, number: int, rows_per_second: int, draws: Mapping[str, tuple
     return Feed(name, schema, second)
 
 
+def alike(names: str, rows_per_second: int, draws: Mapping[str, tuple[pa.DataType, Draw]]) -> tuple[Feed, ...]:
+    """Streams that differ in their rows only; each has a name of one letter."""
+    return tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate(names))
+
+
 def equality(
     rows_per_second: int = 50_000,
     window_seconds: float = 10,
@@ -80,7 +85,7 @@ def band(
     return Workload(
         name="band",
         title=f"|r.x - s.x| <= d, about {matches_per_row:g} results a row, window ±{window_seconds:g} s",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate("rs")),
+        feeds=alike("rs", rows_per_second, draws),
         on=f"abs(r.x - s.x) <= {distance}",
         select=("r.id AS r_id", "s.id AS s_id", "r.x AS r_x", "s.x AS s_x"),
         seconds_per_batch=seconds_per_batch,
@@ -105,7 +110,7 @@ def theta(
     return Workload(
         name="theta",
         title=f"r.x > s.x, r.x - s.x < d and r.w > s.w, window ±{window_seconds:g} s",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate("rs")),
+        feeds=alike("rs", rows_per_second, draws),
         on=f"r.x > s.x AND r.x - s.x < {length} AND r.w > s.w",
         select=("r.id AS r_id", "s.id AS s_id", "r.x AS r_x", "s.w AS s_w"),
         seconds_per_batch=seconds_per_batch,
@@ -138,7 +143,7 @@ def nested_loop(
     return Workload(
         name="nested_loop",
         title=f"distance in the plane by {by}, nested loop, window ±{window_seconds:g} s",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate("rs")),
+        feeds=alike("rs", rows_per_second, draws),
         on=text,
         select=("r.id AS r_id", "s.id AS s_id"),
         seconds_per_batch=seconds_per_batch,
@@ -165,7 +170,7 @@ def wide(
     return Workload(
         name="wide",
         title=f"r.k = s.k, rows of 1,250 bytes, one in ten with a partner, window ±{window_seconds:g} s",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate("rs")),
+        feeds=alike("rs", rows_per_second, draws),
         on="r.k = s.k",
         select=("r.id AS r_id", "s.id AS s_id", "r.payload AS r_payload", "s.payload AS s_payload"),
         seconds_per_batch=seconds_per_batch,
@@ -201,7 +206,7 @@ def many(
     return Workload(
         name="many",
         title=f"{streams} streams, {by}, window {window_seconds:g} s",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate(names)),
+        feeds=alike(names, rows_per_second, draws),
         on=" AND ".join(parts),
         select=tuple(f"{name}.id AS {name}_id" for name in names),
         seconds_per_batch=seconds_per_batch,
@@ -221,7 +226,7 @@ def history(
     return Workload(
         name="history",
         title="r.k = s.k over the whole history",
-        feeds=tuple(feed(name, number, rows_per_second, draws) for number, name in enumerate("rs")),
+        feeds=alike("rs", rows_per_second, draws),
         on="r.k = s.k",
         select=("r.id AS r_id", "s.id AS s_id", "r.v AS r_v", "s.v AS s_v"),
         seconds_per_batch=seconds_per_batch,

@@ -24,7 +24,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Feed, Workload
+from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Feed, Workload, named, window_text
 
 SEED = 20_260
 PROGRAM = "tpchgen-cli"
@@ -107,15 +107,15 @@ def q5(
     arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory)
     return Workload(
         name="tpch-q5",
-        title=f"TPC-H Q5, ((region ⋈ nation) ⋈ supplier) ⋈ lineitem, {_window_text(window_seconds)}",
+        title=f"TPC-H Q5, ((region ⋈ nation) ⋈ supplier) ⋈ lineitem, {window_text(window_seconds)}",
         feeds=(
             _feed("supplier", 0, SUPPLIERS, arrivals),
             _feed("lineitem", 1, line_items("suppkey", "extendedprice", "discount"), arrivals),
         ),
         on="supplier.suppkey = lineitem.suppkey AND supplier.region = 'ASIA'",
         select=(
-            *_named("supplier", "suppkey", "nation"),
-            *_named("lineitem", "orderkey", "linenumber", "extendedprice", "discount"),
+            *named("supplier", "suppkey", "nation"),
+            *named("lineitem", "orderkey", "linenumber", "extendedprice", "discount"),
         ),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
@@ -134,7 +134,7 @@ def q7(
     arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory)
     return Workload(
         name="tpch-q7",
-        title=f"TPC-H Q7, (supplier ⋈ nation) ⋈ lineitem, {_window_text(window_seconds)}",
+        title=f"TPC-H Q7, (supplier ⋈ nation) ⋈ lineitem, {window_text(window_seconds)}",
         feeds=(
             _feed("supplier", 0, SUPPLIERS, arrivals),
             _feed("lineitem", 1, line_items("suppkey", "extendedprice", "discount", "shipdate"), arrivals),
@@ -144,8 +144,8 @@ def q7(
             " AND lineitem.shipdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31'"
         ),
         select=(
-            *_named("supplier", "suppkey", "nation"),
-            *_named("lineitem", "orderkey", "linenumber", "shipdate", "extendedprice", "discount"),
+            *named("supplier", "suppkey", "nation"),
+            *named("lineitem", "orderkey", "linenumber", "shipdate", "extendedprice", "discount"),
         ),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
@@ -165,7 +165,7 @@ def band(
     selections = "l1.shipmode = 'TRUCK' AND l2.shipinstruct = 'NONE' AND l1.quantity > 48"
     return Workload(
         name="tpch-band",
-        title=f"TPC-H Band, |l1.orderkey - l2.orderkey| <= 1, {_window_text(window_seconds)}",
+        title=f"TPC-H Band, |l1.orderkey - l2.orderkey| <= 1, {window_text(window_seconds)}",
         feeds=(
             _feed("l1", 1, line_items("quantity", "shipmode"), arrivals),
             _feed("l2", 2, line_items("shipinstruct"), arrivals),
@@ -239,11 +239,3 @@ def _first_row(rows: int, second: int, arrivals: Arrivals) -> int:
 
 def _schema(source: Source) -> pa.Schema:
     return pa.schema([*((column, TYPES[column]) for column in source.columns), ("ts", TIME)])
-
-
-def _named(stream: str, *columns: str) -> tuple[str, ...]:
-    return tuple(f"{stream}.{column} AS {column}" for column in columns)
-
-
-def _window_text(seconds: float | None) -> str:
-    return "whole history" if seconds is None else f"window ±{seconds:g} s"

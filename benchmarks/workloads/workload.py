@@ -108,6 +108,15 @@ class Workload:
         return table.filter(pc.and_(pc.greater_equal(table["ts"], first), pc.less(table["ts"], last)))
 
 
+def named(stream: str, *columns: str) -> tuple[str, ...]:
+    """Columns of a stream under their own names."""
+    return tuple(f"{stream}.{column} AS {column}" for column in columns)
+
+
+def window_text(seconds: float | None) -> str:
+    return "whole history" if seconds is None else f"window ±{seconds:g} s"
+
+
 def link_batches(data: Path, target: Path, streams: tuple[str, ...], batches: int) -> None:
     """Give a run the first batches of a workload as directories of their own; links keep the modification times."""
     for stream in streams:
