@@ -74,7 +74,7 @@ bench-full: $(TOOLS) java ## Every benchmark at full size; goes on where it was 
 
 .PHONY: bench-spine
 bench-spine: $(TOOLS) java ## The equality join: Braid, Spark's own, DuckDB (BENCH_ARGS)
-	$(BIN)/braid bench spine --fresh --publish $(BENCH_ARGS)
+	$(BIN)/braid bench spine --fresh --publish --dir .bench/spine $(BENCH_ARGS)
 
 ##@ Housekeeping
 .PHONY: clean

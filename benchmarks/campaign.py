@@ -1,7 +1,7 @@
 """Running tasks one after the other, and keeping each measurement as soon as it is there.
 
 A campaign is a directory: generated data, what tasks leave behind, and a JSON file for each finished task. Started
-again in the same directory it goes on where it stopped.
+again in the same directory it goes on where it stopped; what other code measured is measured anew.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.answers import Answer, expected_answer
 from benchmarks.isolation import run_isolated
+from benchmarks.machine import code_hash
 from benchmarks.pacing import paced_task
 from benchmarks.tasks import Measurement, Task
 
@@ -64,6 +65,7 @@ class Campaign:
     def __init__(self, directory: Path, console: Console) -> None:
         self.progress = Progress(*COLUMNS, console=console)
         self._directory = directory
+        self._code = code_hash()
 
     def run(self, tasks: Sequence[Task]) -> list[Result]:
         """The results of all tasks, measured now or in an earlier start of the campaign."""
@@ -77,7 +79,8 @@ class Campaign:
 
     def _finished(self, task: Task) -> Result | None:
         path = self._path(task)
-        return Result.from_json(json.loads(path.read_text())) if path.exists() else None
+        content = json.loads(path.read_text()) if path.exists() else {}
+        return Result.from_json(content) if content.get("code") == self._code else None
 
     def _measure(self, task: Task) -> Result:
         data = self._data(task)
@@ -123,7 +126,7 @@ class Campaign:
         path = self._path(result.task)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(result.record(), indent=2) + "\n")
+        unfinished.write_text(json.dumps({**result.record(), "code": self._code}, indent=2) + "\n")
         unfinished.rename(path)
 
     def _path(self, task: Task) -> Path:

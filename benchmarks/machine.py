@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -16,6 +17,14 @@ PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb", "p
 def describe_run() -> dict[str, Any]:
     """Taken before a run, so that the load is that of others."""
     return {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": _machine(), "versions": _versions()}
+
+
+def code_hash() -> str:
+    """What is measured, and by what: the same as long as no line of Braid or of the systems' runs changes."""
+    root = Path(__file__).parent.parent
+    places = [root / "src", *(root / "benchmarks" / part for part in ("peers", "workloads"))]
+    files = sorted(file for place in places for file in place.rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _machine() -> dict[str, Any]:

@@ -120,6 +120,15 @@ def test_an_interrupted_campaign_goes_on_after_the_last_finished_task(systems: S
     assert not list((tmp_path / "data").iterdir())
 
 
+def test_what_other_code_measured_is_measured_anew(
+    systems: Systems, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Campaign(tmp_path, Console(quiet=True)).run([TASK])
+    monkeypatch.setattr(campaigns, "code_hash", lambda: "other")
+    Campaign(tmp_path, Console(quiet=True)).run([TASK])
+    assert systems.ran == ["Braid", "Braid"]
+
+
 def test_other_options_are_another_task() -> None:
     assert replace(TASK, options={**SMALL, "skew": 1.0}).key != TASK.key
     assert replace(TASK, peer="Spark").data_key == TASK.data_key
