@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from benchmarks.answers import answer_of_files, interval_condition
 from benchmarks.pacing import follow_paced
 from benchmarks.peers.streaming import Places, Tell, follow, open_inputs, open_session, shared_settings, sink_files
 from benchmarks.tasks import Measurement, Task
-from benchmarks.workloads.workload import row_counts
+from benchmarks.workloads.workload import Workload, row_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +36,7 @@ CONSTANT = "constant_key"
 def run_spark(task: Task, places: Places, tell: Tell) -> Measurement:
     """A task's batches through Spark's own join."""
     spark = open_session(task, places)
-    joined = _join(task, open_inputs(spark, task, places)).selectExpr(*task.workload.select)
+    joined = _join(task, open_inputs(spark, task, places)).selectExpr(*map(_flat, task.workload.select))
     writer = joined.writeStream.format("parquet").option("checkpointLocation", str(places.checkpoint))
     started = time.time()
     details: dict[str, Any] = {}
@@ -60,29 +61,50 @@ def run_spark(task: Task, places: Places, tell: Tell) -> Measurement:
         rows=tuple(rows[: len(seconds)]),
         answer=answer_of_files(files, task.workload.output_names, task.cores),
         answer_batches=task.batches if task.mode == "paced" else _sink_batches(task, places),
-        settings=shared_settings(task) | {"condition": _condition(task), "watermark": DELAY},
+        settings=shared_settings(task) | {"condition": "; ".join(_conditions(task)), "watermark": DELAY},
         details=details,
     )
 
 
 def _join(task: Task, frames: list[DataFrame]) -> DataFrame:
+    """The join under flat names; of several event times Spark allows one downstream, so the others become values."""
     from pyspark.sql import functions as sf
 
-    named = [
-        frame.withWatermark("ts", DELAY).withColumn("one", sf.lit(1)).alias(name)
-        for name, frame in zip(task.workload.stream_names, frames, strict=True)
+    names = task.workload.stream_names
+    flat = [
+        frame.select([sf.col(column).alias(f"{name}_{column}") for column in frame.columns])
+        .withWatermark(f"{name}_ts", DELAY)
+        .withColumn(f"{name}_one", sf.lit(1))
+        for name, frame in zip(names, frames, strict=True)
     ]
-    if len(named) == 2:
-        return named[0].join(named[1], sf.expr(_condition(task)))
-    raise ValueError("Spark's joins of three streams are not measured")
+    joined = flat[0]
+    for number, (other, condition) in enumerate(zip(flat[1:], _conditions(task), strict=True), start=1):
+        joined = joined.join(other, sf.expr(_flat(condition)))
+        if number < len(names) - 1:
+            values = {f"{x}_ts": sf.expr(f"timestamp_micros(unix_micros({x}_ts))") for x in names[:number]}
+            joined = joined.withColumns(values)
+    return joined
 
 
-def _condition(task: Task) -> str:
-    condition = interval_condition(task.workload)
-    if task.workload.on_equates:
-        return condition
-    one, other = task.workload.stream_names
-    return f"{one}.one = {other}.one AND {condition}"
+def _flat(text: str) -> str:
+    return re.sub(r"\b([a-z]\w*)\.(\w+)", r"\1_\2", text)
+
+
+def _conditions(task: Task) -> list[str]:
+    """What each stream after the first is joined to those before it by."""
+    workload = task.workload
+    if len(workload.feeds) > 2:
+        return [_chained(workload, number) for number in range(1, len(workload.feeds))]
+    condition = interval_condition(workload)
+    one, other = workload.stream_names
+    return [condition if workload.on_equates else f"{one}.one = {other}.one AND {condition}"]
+
+
+def _chained(workload: Workload, number: int) -> str:
+    earlier, own = workload.stream_names[:number], workload.stream_names[number]
+    bound = f"INTERVAL '{workload.window_seconds:g}' SECOND"
+    equal = [f"{earlier[-1]}.{column} = {own}.{column}" for column in workload.equal_columns]
+    return " AND ".join(equal + [f"{own}.ts BETWEEN {x}.ts - {bound} AND {x}.ts + {bound}" for x in earlier])
 
 
 def _sink_batches(task: Task, places: Places) -> int:

@@ -17,7 +17,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
 from braid.kernels import join as kernel
-from braid.kernels import search
+from braid.kernels import search, tiles
 from braid.optimizer.strategies import Strategy
 from braid.runtime.tasks import exchange, ingest, probe, results, work
 from braid.state.files import ArrowFiles
@@ -40,8 +40,9 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (results, "ROWS_PER_GROUP", 4),
     (results, "ROWS_PER_FILE", 16),
     (kernel, "PAIRS_AT_ONCE", 5),
-    (kernel, "TILE_PROBES", 2),
-    (kernel, "TILE_STORED", 3),
+    (tiles, "TILE_PROBES", 2),
+    (tiles, "TILE_STORED", 3),
+    (tiles, "TILE_PAIRS", 6),
     (search, "GROUP_WORTH_BISECTING", 0),
     (merging, "FAN_IN", 2),
     (merging, "CLOSED_FAN_IN", 2),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from braid.errors import PredicateError
 from braid.kernels.evaluate import evaluate, is_true
-from braid.kernels.join import Counters, prepare
 from braid.kernels.keys import index_keys
 from braid.kernels.ordering import open_index, range_values, sort_positions
+from braid.kernels.probing import Counters, prepare
 from braid.kernels.rows import Pairs, Rows
 from braid.kernels.search import expand, search
 from braid.optimizer.build import build_plan

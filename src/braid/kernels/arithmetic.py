@@ -2,6 +2,7 @@
 
 Overflow is excluded from the magnitudes of the inputs where possible, which costs p + q instead of p * q
 for a tile; only otherwise is the result itself examined. Operands NULL or outside `active` never raise.
+Sums, differences and products of floating numbers may be written into a `spare` operand.
 """
 
 from __future__ import annotations
@@ -16,20 +17,25 @@ from braid.errors import PredicateError
 from braid.kernels.vectors import Array, Mask, Vector, both_valid, decimal_digits, dtype_of, magnitude
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
+# Half the range of a floating type leaves room for the rounding of the bounds themselves.
+_HALF_RANGE = {np.dtype(kind): float(np.finfo(kind).max) / 2 for kind in (np.float32, np.float64)}
 
 
-def add(left: Vector, right: Vector, ansi: bool, active: Mask | None) -> Vector:
-    return _exact(np.add, left, right, magnitude(left) + magnitude(right), _sum_overflows, ansi, active)
+def add(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare: Array | None = None) -> Vector:
+    bound = magnitude(left) + magnitude(right)
+    return _exact(np.add, left, right, bound, _sum_overflows, ansi, active, spare)
 
 
-def subtract(left: Vector, right: Vector, ansi: bool, active: Mask | None) -> Vector:
-    return _exact(np.subtract, left, right, magnitude(left) + magnitude(right), _difference_overflows, ansi, active)
+def subtract(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare: Array | None = None) -> Vector:
+    return _exact(
+        np.subtract, left, right, magnitude(left) + magnitude(right), _difference_overflows, ansi, active, spare
+    )
 
 
-def multiply(left: Vector, right: Vector, ansi: bool, active: Mask | None) -> Vector:
+def multiply(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare: Array | None = None) -> Vector:
     largest, other = magnitude(left), magnitude(right)
     bound = math.inf if math.inf in (largest, other) else largest * other
-    return _exact(np.multiply, left, right, bound, _product_overflows, ansi, active)
+    return _exact(np.multiply, left, right, bound, _product_overflows, ansi, active, spare)
 
 
 def negate(operand: Vector, ansi: bool, active: Mask | None, reuse: bool) -> Vector:
@@ -87,8 +93,9 @@ def _exact(
     overflows: Callable[[Array, Array, Array], Any],
     ansi: bool,
     active: Mask | None,
+    spare: Array | None,
 ) -> Vector:
-    result = operation(left.values, right.values)
+    result = operation(left.values, right.values) if spare is None else operation(left.values, right.values, out=spare)
     valid = both_valid(left.valid, right.valid)
     if result.dtype.kind == "f":
         return Vector(result, valid, _float_bound(bound, result.dtype))
@@ -100,8 +107,7 @@ def _exact(
 
 
 def _float_bound(bound: float, dtype: np.dtype[Any]) -> float:
-    # Half the range leaves room for the rounding of the bounds themselves.
-    return bound if bound < np.finfo(dtype).max / 2 else math.inf
+    return bound if bound < _HALF_RANGE[dtype] else math.inf
 
 
 def _sum_overflows(left: Array, right: Array, result: Array) -> Any:

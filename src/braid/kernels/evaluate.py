@@ -8,9 +8,8 @@ operand: not after a false AND, a true OR, a NULL left operand, or in a branch t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,38 @@ from braid.kernels import arithmetic, logic
 from braid.kernels.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
 
-__all__ = ["Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]
+__all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
 _RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder"})
 
 
+class Evaluator:
+    """An expression made ready to be evaluated many times.
+
+    Nodes are known by their identity: equal ones may differ in the sign of a zero. What is written more than once and
+    never raises is computed once an evaluation, literals once for all.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+        self._literals = {id(node): constant_vector(node) for node in walk(expression) if isinstance(node, Constant)}
+        self._shared = _shared(expression)
+
+    def __call__(self, lookup: Callable[[str], Vector]) -> Vector:
+        """The value of the expression; `lookup` gives the column of a flat name. Never call it for zero pairs."""
+        with np.errstate(all="ignore"):
+            return _value(self._expression, _Scope(lookup, self._literals, self._shared, {}))
+
+
 @dataclass(frozen=True)
 class _Scope:
-    """Where columns come from, the rows whose errors count (None: all), and the values of what is written twice."""
+    """Where columns come from, the rows whose errors count (None: all), and values that are there already."""
 
     lookup: Callable[[str], Vector]
-    repeated: frozenset[Expression]
-    known: dict[Expression, Vector]
+    literals: Mapping[int, Vector]
+    shared: Mapping[int, int]
+    known: dict[int, Vector]
     active: Mask | None = None
 
     def where(self, mask: Mask | None) -> _Scope:
@@ -41,9 +59,8 @@ class _Scope:
 
 
 def evaluate(expression: Expression, lookup: Callable[[str], Vector]) -> Vector:
-    """The value of an expression; `lookup` gives the column of a flat name. Never call it for zero pairs."""
-    with np.errstate(all="ignore"):
-        return _value(expression, _Scope(lookup, _repeated(expression), {}))
+    """The value of an expression that is evaluated once."""
+    return Evaluator(expression)(lookup)
 
 
 def is_true(vector: Vector) -> Mask:
@@ -75,25 +92,29 @@ def _value(expression: Expression, scope: _Scope) -> Vector:
     if isinstance(expression, Column):
         return scope.lookup(expression.name)
     if isinstance(expression, Constant):
-        return constant_vector(expression)
-    if not scope.repeated or expression not in scope.repeated:
+        return scope.literals[id(expression)]
+    number = scope.shared.get(id(expression))
+    if number is None:
         return _FUNCTIONS[expression.function](expression, scope)
-    found = scope.known.get(expression)
+    found = scope.known.get(number)
     if found is None:
-        found = scope.known[expression] = _FUNCTIONS[expression.function](expression, scope)
+        found = scope.known[number] = _FUNCTIONS[expression.function](expression, scope)
     return found
 
 
-@lru_cache(maxsize=1024)
-def _repeated(expression: Expression) -> frozenset[Expression]:
-    """The calls that occur more than once and never raise, so that one evaluation serves all.
+def _shared(expression: Expression) -> dict[int, int]:
+    """A number for every call that occurs more than once and never raises, the same for all its occurrences.
 
     Zeros of both signs are equal but do not compute alike, so what contains one is left out.
     """
-    counts = Counter(node for node in walk(expression) if isinstance(node, Call))
-    return frozenset(
-        call for call, count in counts.items() if count > 1 and not can_raise(call) and not _has_float_zero(call)
-    )
+    calls = [node for node in walk(expression) if isinstance(node, Call)]
+    counts = Counter(calls)
+    numbers = {
+        call: number
+        for number, (call, count) in enumerate(counts.items())
+        if count > 1 and not can_raise(call) and not _has_float_zero(call)
+    }
+    return {id(call): numbers[call] for call in calls if call in numbers}
 
 
 def _has_float_zero(expression: Expression) -> bool:
@@ -162,12 +183,27 @@ def _in(call: Call, scope: _Scope) -> Vector:
     return logic.member(value, items)
 
 
-def _arithmetic(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) -> _Implementation:
+def _arithmetic(operation: Callable[[Vector, Vector, bool, Mask | None, Any], Vector]) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         left, right = _operands(call, scope)
-        return operation(left, right, call.ansi, scope.active)
+        return operation(left, right, call.ansi, scope.active, _spare(call, left, right, scope))
 
     return apply
+
+
+def _spare(call: Call, left: Vector, right: Vector, scope: _Scope) -> Any:
+    """An operand's array that nobody reads again and that has the result's shape; it stays in the cache."""
+    for argument, own, other in zip(
+        call.arguments, (left.values, right.values), (right.values, left.values), strict=True
+    ):
+        if _is_fresh(argument, scope) and own.dtype.kind == "f" and own.ndim > 0 and other.shape in ((), own.shape):
+            return own
+    return None
+
+
+def _is_fresh(argument: Expression, scope: _Scope) -> bool:
+    """Whether the argument's value was made for this call alone."""
+    return isinstance(argument, Call) and argument.function in _ALLOCATING and id(argument) not in scope.shared
 
 
 def _division(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) -> _Implementation:
@@ -184,8 +220,7 @@ def _division(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) 
 def _sign(operation: Callable[[Vector, bool, Mask | None, bool], Vector]) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         (argument,) = call.arguments
-        fresh = isinstance(argument, Call) and argument.function in _ALLOCATING and argument not in scope.repeated
-        return operation(_value(argument, scope), call.ansi, scope.active, fresh)
+        return operation(_value(argument, scope), call.ansi, scope.active, _is_fresh(argument, scope))
 
     return apply
 

@@ -25,7 +25,7 @@ from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
 from braid.runtime.spark_cluster import SparkCluster
-from braid.runtime.spark_log import quick_log
+from braid.runtime.spark_settings import applied, quick_crossing, quick_log
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
 from braid.runtime.tasks.work import Locations
@@ -162,7 +162,8 @@ class Execution:
             writer = writer.queryName(job.name)
         if job.trigger:
             writer = writer.trigger(**job.trigger)
-        with quick_log(self._spark, job.checkpoint):
+        settings = quick_log(self._spark, job.checkpoint) | quick_crossing(job.frames)
+        with applied(self._spark, settings):
             query = writer.start()
             # Sources make their logs while the query is initialised, in its own thread.
             with suppress(PySparkException, Py4JError):  # a query that fails here says so when it is awaited

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from braid.kernels.join import check_rows
+from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.sequences import build_sequence
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
@@ -158,7 +158,7 @@ class CheckFunction:
                     continue
                 checks = [self._plan.conjuncts[number] for number in stage.conjuncts]
                 try:
-                    yield part.take(pa.array(check_rows(Rows.from_batch(part, types), checks)))
+                    yield part.take(pa.array(passing_rows(Rows.from_batch(part, types), checks)))
                 except TOLD as error:
                     yield _report_only(self._schema, tell(error))
 

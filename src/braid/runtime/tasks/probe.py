@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from braid.kernels.join import Counters, Probing, StoredSegment, match, prepare
+from braid.kernels.join import match
+from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.optimizer.sequences import build_sequence
 from braid.placement.units import Unit, slot_of, units_of

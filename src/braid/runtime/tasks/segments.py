@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from braid.errors import CorruptStateError
-from braid.kernels.join import StoredSegment
 from braid.kernels.ordering import open_index
+from braid.kernels.probing import StoredSegment
 from braid.kernels.rows import Rows
 from braid.plan.join import JoinPlan, part_column
 from braid.state.blocks import BlockReader, Segment

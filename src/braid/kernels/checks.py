@@ -1,0 +1,89 @@
+"""The conjuncts of a lookup, applied to candidate pairs in their order: expressions and Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from braid.errors import PredicateError
+from braid.kernels.evaluate import Evaluator, is_true
+from braid.kernels.rows import Pairs, Positions, Rows
+from braid.plan.predicate import Conjunct, PythonPredicate
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A conjunct made ready; without an evaluator it is a Python function."""
+
+    conjunct: Conjunct
+    evaluator: Evaluator | None
+
+
+def prepare_checks(conjuncts: Iterable[Conjunct]) -> tuple[Check, ...]:
+    return tuple(
+        Check(conjunct, None if conjunct.expression is None else Evaluator(conjunct.expression))
+        for conjunct in conjuncts
+    )
+
+
+def passing(pairs: Pairs, checks: Sequence[Check]) -> Pairs:
+    """The pairs that pass every check, each of which sees only the pairs that passed those before it."""
+    for check in checks:
+        if pairs.length == 0:
+            return pairs
+        passed = _call(check.conjunct, pairs) if check.evaluator is None else is_true(check.evaluator(pairs.vector))
+        pairs = pairs.where(np.broadcast_to(passed, (pairs.length,)))
+    return pairs
+
+
+def passing_rows(rows: Rows, conjuncts: Iterable[Conjunct]) -> Positions:
+    """The positions of the rows that pass every conjunct, for rows that hold all columns themselves."""
+    everywhere = np.arange(rows.length)
+    nothing = Rows({}, {}, 0)
+    return passing(Pairs(rows, nothing, everywhere, everywhere), prepare_checks(conjuncts)).left_positions
+
+
+def _call(conjunct: Conjunct, pairs: Pairs) -> Mask:
+    """A Python predicate on candidate pairs, distrusted: its result must be one boolean a pair."""
+    predicate = conjunct.function
+    if predicate is None:
+        raise RuntimeError(f"nothing here can evaluate {conjunct.sql}")
+    arrays = {column.name: pairs.array(column.name) for column in conjunct.columns}
+    try:
+        result = predicate.function(*(arrays[name] for name in predicate.columns))
+    except Exception as error:  # the function is the user's own, and may raise anything
+        raise PredicateError(
+            f"The Python predicate {predicate.name} raised {type(error).__name__}: {error}",
+            hint="Fix the function and start the query again: it continues with the same batch.",
+        ) from error
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if isinstance(result, pa.Array):
+        if not pa.types.is_boolean(result.type):
+            raise _wrong(predicate, f"an Arrow array of type {result.type}")
+        result = result.fill_null(False).to_numpy(zero_copy_only=False)
+    if not isinstance(result, np.ndarray) or result.dtype != np.bool_ or result.ndim != 1:
+        raise _wrong(predicate, _describe(result))
+    if len(result) != pairs.length:
+        raise _wrong(predicate, f"{len(result)} values for {pairs.length} pairs")
+    return result
+
+
+def _describe(result: Any) -> str:
+    if isinstance(result, np.ndarray):
+        return f"a NumPy array of type {result.dtype} and {result.ndim} dimensions"
+    return f"a {type(result).__name__}"
+
+
+def _wrong(predicate: PythonPredicate, got: str) -> PredicateError:
+    return PredicateError(
+        f"The Python predicate {predicate.name} returned {got}.",
+        hint="Return a boolean Arrow or NumPy array with one value for each candidate pair.",
+    )

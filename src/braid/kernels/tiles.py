@@ -1,0 +1,171 @@
+"""Tiles: a few probing rows against a stretch of stored rows, compared by broadcasting.
+
+Where no key narrows the search and neighbouring rows have nearly the same candidates, this keeps operands in cache and
+gathers only what matched. A long stretch under few rows suits NumPy best: its inner loops run along the stretch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.errors import PredicateError
+from braid.kernels.checks import Check, Mask, passing
+from braid.kernels.evaluate import is_true, tileable
+from braid.kernels.probing import Probing, StoredSegment
+from braid.kernels.rows import Pairs, Positions, Rows
+from braid.kernels.search import Ranges
+from braid.kernels.vectors import Vector, magnitude
+
+TILE_PAIRS = 1 << 16
+TILE_STORED = 1024
+TILE_PROBES = 256
+TILE_WORTH = 0.25
+
+
+def tiles_pay(ranges: Ranges, checks: Sequence[Check]) -> bool:
+    """Whether comparing whole tiles wastes little: neighbouring rows must share most of their ranges."""
+    expressions = [check.conjunct.expression for check in checks if check.conjunct.expression is not None]
+    if not expressions or not all(tileable(expression) for expression in expressions):
+        return False
+    height, _ = _shape(ranges)
+    edges = np.arange(0, len(ranges.start), height)
+    spans = np.maximum.reduceat(ranges.stop, edges) - np.minimum.reduceat(ranges.start, edges)
+    return bool(ranges.total >= TILE_WORTH * spans.sum() * height)
+
+
+def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, windowed: bool, most: int) -> Iterator[Pairs]:
+    """The pairs within the ranges that pass every check, in pieces of about `most`."""
+    times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)
+    dense, rest = _split(probing.checks)
+    height, width = _shape(ranges)
+    stretches: dict[int, _Cut] = {}
+    found: list[Pairs] = []
+    waiting = 0
+    for first in range(0, probing.rows.length, height):
+        probes = _Cut(probing.rows, first, min(first + height, probing.rows.length), (-1, 1))
+        start, stop = ranges.start[probes.cut], ranges.stop[probes.cut]
+        begin, end = int(start.min()), int(stop.max())
+        for place in range(begin - begin % width, end, width):
+            stored = stretches.get(place)
+            if stored is None:
+                stored = _Cut(segment.rows, place, min(place + width, segment.rows.length), (1, -1))
+                stretches[place] = stored
+            inside = _in_ranges(start, stop, stored.cut)
+            if windowed:
+                inside = _both(inside, _in_window(probing, probes.cut, times[stored.cut]))
+            pairs = _compare(probing, segment, probes, stored, inside, dense)
+            if pairs.length:
+                found.append(pairs)
+                waiting += pairs.length
+            if waiting >= most:
+                yield passing(_together(found), rest)
+                found, waiting = [], 0
+    if found:
+        yield passing(_together(found), rest)
+
+
+class _Cut:
+    """A run of rows whose columns are shaped as one side of a tile, when they are asked for."""
+
+    def __init__(self, rows: Rows, start: int, stop: int, shape: tuple[int, int]) -> None:
+        self.rows = rows
+        self.cut = slice(start, stop)
+        self.length = stop - start
+        self._shape = shape
+        self._vectors: dict[str, Vector] = {}
+
+    def vector(self, name: str) -> Vector:
+        found = self._vectors.get(name)
+        if found is None:
+            whole = self.rows.vector(name)
+            valid = None if whole.valid is None else whole.valid[self.cut].reshape(self._shape)
+            values = np.asarray(whole.values)[self.cut].reshape(self._shape)
+            found = self._vectors[name] = Vector(values, valid, magnitude(whole))
+        return found
+
+
+def _shape(ranges: Ranges) -> tuple[int, int]:
+    """Probing rows and stored rows of a tile: the longer the stretch, the fewer rows above it."""
+    longest = int((ranges.stop - ranges.start).max(initial=1))
+    width = min(TILE_STORED, max(1, longest))
+    return min(TILE_PROBES, TILE_PAIRS // width), width
+
+
+def _split(checks: tuple[Check, ...]) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+    """The checks before the first Python function, which see whole tiles, and the rest, which see pairs."""
+    functions = [number for number, check in enumerate(checks) if check.evaluator is None]
+    first = functions[0] if functions else len(checks)
+    return checks[:first], checks[first:]
+
+
+def _compare(
+    probing: Probing,
+    segment: StoredSegment,
+    probes: _Cut,
+    stored: _Cut,
+    inside: Mask | None,
+    dense: tuple[Check, ...],
+) -> Pairs:
+    """The pairs of a tile that pass the checks; those that raise on the whole tile run on the pairs left."""
+    mask = inside
+    rest: tuple[Check, ...] = ()
+
+    def lookup(name: str) -> Vector:
+        return (probes if name in probing.rows.columns else stored).vector(name)
+
+    for number, check in enumerate(dense):
+        if check.evaluator is None:
+            raise RuntimeError("a Python function cannot see a tile")
+        try:
+            passed = is_true(check.evaluator(lookup))
+        except PredicateError:
+            rest = dense[number:]
+            break
+        mask = passed if mask is None else mask & passed
+    left, right = _places(mask, probes.length, stored.length)
+    return passing(Pairs(probing.rows, segment.rows, left + probes.cut.start, right + stored.cut.start), rest)
+
+
+def _places(mask: Mask | None, height: int, width: int) -> tuple[Positions, Positions]:
+    """Where the mask of a tile is true, which may be smaller than the tile it stands for."""
+    if mask is None:
+        mask = np.ones((height, width), bool)
+    elif mask.shape != (height, width):
+        mask = np.broadcast_to(mask, (height, width))
+    places = np.flatnonzero(mask)
+    rows = places // width
+    return rows, places - rows * width
+
+
+def _together(found: list[Pairs]) -> Pairs:
+    """Pairs of the same two sides as one."""
+    left = np.concatenate([pairs.left_positions for pairs in found])
+    right = np.concatenate([pairs.right_positions for pairs in found])
+    return Pairs(found[0].left, found[0].right, left, right)
+
+
+def _in_ranges(start: Positions, stop: Positions, cut: slice) -> Mask | None:
+    """Which cells of a tile are candidates; None when all are."""
+    if start.max() <= cut.start and stop.min() >= cut.stop:
+        return None
+    places = np.arange(cut.start, cut.stop)[None, :]
+    inside: Mask = (places >= start[:, None]) & (places < stop[:, None])
+    return inside
+
+
+def _in_window(probing: Probing, cut: slice, times: npt.NDArray[np.int64]) -> Mask | None:
+    """Which cells of a tile are within the window; None when all are."""
+    earliest, latest = probing.earliest[cut], probing.latest[cut]
+    if times.min() >= earliest.max() and times.max() <= latest.min():
+        return None
+    inside: Mask = (times >= earliest[:, None]) & (times <= latest[:, None])
+    return inside
+
+
+def _both(one: Mask | None, other: Mask | None) -> Mask | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

@@ -1,0 +1,96 @@
+"""Settings of Spark's that Braid's own query is started with, where the session has not chosen them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from braid.state.files import LOCAL_SCHEMES, scheme_of
+
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+PACKAGES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing",
+    "org.apache.spark.sql.execution.streaming",
+)
+BATCH_BYTES = 64 << 20
+BATCH_RECORDS = 50_000
+UNLIMITED = (1 << 31) - 1
+WIDTHS: dict[type[st.DataType], int] = {
+    st.BooleanType: 1,
+    st.ByteType: 1,
+    st.ShortType: 2,
+    st.IntegerType: 4,
+    st.LongType: 8,
+    st.FloatType: 4,
+    st.DoubleType: 8,
+    st.DateType: 4,
+    st.TimestampType: 8,
+    st.TimestampNTZType: 8,
+    st.DayTimeIntervalType: 8,
+    st.DecimalType: 16,
+}
+
+
+@contextmanager
+def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """While this lasts, a query that is started takes these settings, except those the session has chosen."""
+    chosen = {name: value for name, value in settings.items() if spark.conf.get(name, None) is None}
+    for name, value in chosen.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in chosen:
+            spark.conf.unset(name)
+
+
+def quick_log(spark: SparkSession, location: str) -> dict[str, str]:
+    """How Spark writes its own log of the query.
+
+    On local storage its default file manager starts a process for every file's permissions, some 50 ms each and four
+    of them a batch. Its other one writes the same files, checksums included, in a fifth of that, and renames them as
+    atomically on a local filesystem.
+    """
+    manager = _find_manager(spark) if scheme_of(location) in LOCAL_SCHEMES else None
+    return {} if manager is None else {FILE_MANAGER: manager}
+
+
+def quick_crossing(frames: Iterable[DataFrame]) -> dict[str, str]:
+    """How rows cross to Python.
+
+    Spark ends an Arrow batch by its bytes, and measures them anew for every row: more than half of what the crossing
+    of narrow rows costs. Where all columns have a fixed width, a number of rows bounds the bytes as well.
+    """
+    widths = [_width(frame.schema) for frame in frames]
+    if any(width is None for width in widths):
+        return {}
+    widest = max((width for width in widths if width is not None), default=1)
+    records = max(1, min(BATCH_RECORDS, BATCH_BYTES // max(1, widest)))
+    return {RECORDS: str(records), BYTES: str(UNLIMITED)}
+
+
+def _width(schema: st.StructType) -> int | None:
+    """Bytes of a row, None if they depend on its values."""
+    widths = [WIDTHS.get(type(field.dataType)) for field in schema.fields]
+    known = [width for width in widths if width is not None]
+    return sum(known) if len(known) == len(widths) else None
+
+
+def _find_manager(spark: SparkSession) -> str | None:
+    jvm: Any = spark.sparkContext._jvm
+    for package in PACKAGES:
+        name = f"{package}.FileSystemBasedCheckpointFileManager"
+        try:
+            jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+        except Py4JJavaError:
+            continue
+        return name
+    return None
