@@ -6,7 +6,7 @@ from braid.api.stream import Stream, stream
 from braid.api.udf import udf
 from braid.api.writer import Writer
 from braid.errors import BraidError
-from braid.optimizer.strategies import Auto, Biclique, Partitioned
+from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned
 from braid.query.windows import unbounded
 
 __version__ = "0.1.0"
@@ -16,6 +16,7 @@ __all__ = [
     "Biclique",
     "BraidError",
     "Join",
+    "Matrix",
     "Partitioned",
     "Run",
     "Stream",

@@ -232,5 +232,7 @@ def _random_strategy(random_: random.Random, streams: int) -> str:
             f"Biclique(units=({sides}))",
             "Biclique(units=4, groups=2)",
             "Biclique(units=3, groups=3)",
+            "Biclique(routing='contrand', archive='2 seconds')",
+            *(("Biclique(units=(3, 4), groups=(3, 2))", "Matrix(rows=2, columns=3)") if streams == 2 else ()),
         )
     )

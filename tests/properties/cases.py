@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from braid.optimizer.build import build_plan
-from braid.optimizer.strategies import Auto, Biclique, Partitioned, Strategy
+from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.plan.expressions import Expression
 from braid.plan.question import Question
 from braid.testing import (
@@ -158,9 +159,12 @@ def strategies(question: Question, chance: random.Random) -> list[Strategy]:
     streams = len(question.streams)
     found: list[Strategy] = [Auto(), Biclique(tuple(chance.randint(1, 4) for _ in range(streams)))]
     if build_plan(question).common_part is not None:
-        groups = chance.randint(2, 3)
+        groups = tuple(chance.randint(1, 4) for _ in range(streams))
         found.append(Partitioned(chance.randint(1, 5)))
-        found.append(Biclique(tuple(chance.randint(groups, 5) for _ in range(streams)), groups))
+        found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
+        found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
+    if streams == 2:
+        found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
 
 

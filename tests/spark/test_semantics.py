@@ -248,7 +248,7 @@ def test_three_streams_in_every_shape(
         "cross": lambda a, b, c: True,
         "mixed": lambda a, b, c: a[2] == b[2] < c[2],
     }
-    needs_key = isinstance(strategy, braid.Partitioned) or strategy.groups > 1
+    needs_key = isinstance(strategy, braid.Partitioned) or strategy.groups is not None
     if needs_key and shape != "star":
         with pytest.raises(errors.StrategyError, match="equality"):
             query.batch()
@@ -544,6 +544,8 @@ def test_strategy_and_units_may_change_at_every_restart(feed: Callable[..., Feed
         braid.Partitioned(units=2),
         braid.Biclique(units=(1, 3)),
         braid.Biclique(units=4, groups=2),
+        braid.Matrix(2, 3),
+        braid.Matrix(3, 2),
         braid.Partitioned(units=5),
         braid.Auto(),
     )

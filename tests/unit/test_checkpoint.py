@@ -13,7 +13,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
 
-LAYOUT = Layout(2, "biclique", (2, 3), 1)
+LAYOUT = Layout(2, "biclique", (2, 3), (1, 1))
 BLOCK = Block("b0.block", 1, 3, 4, 2, (0, 5), 10, 2000, -5, 70)
 MANIFEST = Manifest(
     step=5, batch=4, run="run", written_ms=12, marks=(Mark(1, None, 3), Mark(None, 2, 4)), layouts=(LAYOUT,),

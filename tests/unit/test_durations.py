@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from braid.errors import DurationError
-from braid.query.durations import duration_us, format_us
+from braid.plan.durations import duration_us, format_us
 
 
 @pytest.mark.parametrize(

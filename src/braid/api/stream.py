@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from braid.errors import StreamError
-from braid.query.durations import duration_us
+from braid.plan.durations import duration_us
 from braid.query.windows import Unbounded, Window, read_lateness, read_window
 from braid.runtime.session import require_classic
 

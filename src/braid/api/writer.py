@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 from braid.api.run import Run
 from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
+from braid.plan.durations import duration_us
 from braid.plan.question import Question
-from braid.query.durations import duration_us
 from braid.runtime.batch import scratch_location
 from braid.runtime.execution import Execution, Job
 from braid.runtime.outputs import SinkChoice, choose_sink

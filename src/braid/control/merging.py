@@ -33,8 +33,13 @@ class Merge:
     oldest_us: int | None
 
 
-def archive_periods(plan: JoinPlan) -> tuple[int | None, ...]:
-    """The archive period of each stream: a tenth of the longest time its rows are kept; None if that is for ever."""
+def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
+    """The archive period of each stream: the chosen one, else a tenth of the longest time its rows are kept.
+
+    None if that is for ever: then one sub-index grows.
+    """
+    if chosen_us is not None:
+        return (chosen_us,) * len(plan.streams)
     periods: list[int | None] = []
     for stream, reaches in enumerate(plan.retention_us):
         others = [reach for other, reach in enumerate(reaches) if other != stream]
@@ -44,10 +49,14 @@ def archive_periods(plan: JoinPlan) -> tuple[int | None, ...]:
 
 
 def decide_merges(
-    plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None], budget_rows: int
+    plan: JoinPlan,
+    blocks: Sequence[Block],
+    watermarks: Sequence[int | None],
+    budget_rows: int,
+    archive_us: int | None = None,
 ) -> tuple[Merge, ...]:
     """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due)."""
-    due = sorted(_due_groups(plan, blocks, watermarks), key=_rows)
+    due = sorted(_due_groups(archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
     chosen: list[Merge] = []
     spent = 0
     for group in due:
@@ -72,8 +81,9 @@ def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None])
     return min(limits)
 
 
-def _due_groups(plan: JoinPlan, blocks: Sequence[Block], watermarks: Sequence[int | None]) -> list[list[Block]]:
-    periods = archive_periods(plan)
+def _due_groups(
+    periods: Sequence[int | None], blocks: Sequence[Block], watermarks: Sequence[int | None]
+) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     for block in blocks:

@@ -1,12 +1,18 @@
-"""Units and routes: the two functions every distribution scheme comes down to.
+"""Units and routes: where a row is stored, and which stored rows a probing row visits.
 
-A row is stored at one unit. Every unit has a route; rows that probe a stream carry the route of the unit they
-are stored at, and visit exactly the units of that stream with the same route. Partitioned: a route per unit,
-which stores all streams. Biclique: one route for all units (random), or one per subgroup (ContRand).
+A stored row carries a unit and a route; a probing row carries the route it is stored under and visits the rows of the
+other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams.
+Biclique: one route for everything (random), or routes by key (ContRand), dealt to the subgroups of each side.
+Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
+two streams meet in exactly one.
+
+Between layouts routes mean nothing: there every row visits every row. Of a row's copies only the primary one takes
+part in that.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +20,8 @@ import numpy.typing as npt
 
 from braid.kernels.keys import Keys, buckets
 from braid.plan.layout import Layout
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -23,32 +31,48 @@ class Unit:
     number: int
     rank: int
     streams: tuple[int, ...]
-    route: int
+    routes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where rows go: row `rows[i]` to unit `units[i]` under route `routes[i]`; `rows` None: each row once, in order."""
+
+    units: Numbers
+    routes: Numbers
+    rows: Numbers | None = None
 
 
 def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     """All units of a layout, numbered from 0."""
-    if layout.kind == "partitioned":
-        return tuple(Unit(n, n, tuple(range(streams)), n) for n in range(layout.units[0]))
-    units: list[Unit] = []
-    for stream in range(streams):
-        first = len(units)
-        units += [Unit(first + r, r, (stream,), r % layout.groups) for r in range(layout.units[stream])]
-    return tuple(units)
+    if layout.kind == "biclique":
+        return _sides(layout, streams)
+    return tuple(Unit(n, n, tuple(range(streams)), (n,)) for n in range(math.prod(layout.units)))
 
 
-def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int) -> npt.NDArray[np.int64]:
-    """The unit of each row. `keys` are those of the common part; `salt` varies where a round of dealing starts."""
+def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int) -> Placed:
+    """Where each row goes. `keys` are those of the common part; `salt` varies where a round of dealing starts."""
     if layout.kind == "partitioned":
-        return buckets(_needed(keys), layout.units[0])
-    first = sum(layout.units[:stream])
-    count = layout.units[stream]
+        units = buckets(_needed(keys), layout.units[0])
+        return Placed(units, units)
     turn = np.arange(salt, salt + rows, dtype=np.int64)
-    if layout.groups == 1:
-        return first + turn % count
-    group = buckets(_needed(keys), layout.groups)
-    members = (count - group - 1) // layout.groups + 1
-    return first + group + layout.groups * (turn % members)
+    if layout.kind == "matrix":
+        return _copies(layout, stream, turn)
+    first, count, groups = sum(layout.units[:stream]), layout.units[stream], layout.groups[stream]
+    if not layout.by_key:
+        return Placed(first + turn % count, np.zeros(rows, np.int64))
+    routes = buckets(_needed(keys), layout.routes)
+    group = routes % groups
+    members = (count - group - 1) // groups + 1
+    return Placed(first + group + groups * (turn % members), routes)
+
+
+def is_primary(layout: Layout, stream: int, unit: int) -> bool:
+    """Whether a stream's rows at this unit stand for all their copies."""
+    if layout.kind != "matrix":
+        return True
+    row, column = divmod(unit, layout.units[1])
+    return (column if stream == 0 else row) == 0
 
 
 def slot_of(unit: Unit, slots: int) -> int:
@@ -60,8 +84,31 @@ def routes_stay_local(layout: Layout, streams: int, slots: int) -> bool:
     """Whether all units of each route share a slot, so that probe rounds need no exchange."""
     places: dict[int, set[int]] = {}
     for unit in units_of(layout, streams):
-        places.setdefault(unit.route, set()).add(slot_of(unit, slots))
+        for route in unit.routes:
+            places.setdefault(route, set()).add(slot_of(unit, slots))
     return all(len(slots_used) == 1 for slots_used in places.values())
+
+
+def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
+    routes = range(layout.routes)
+    units: list[Unit] = []
+    for stream in range(streams):
+        first, groups = len(units), layout.groups[stream]
+        for rank in range(layout.units[stream]):
+            own = tuple(route for route in routes if route % groups == rank % groups)
+            units.append(Unit(first + rank, rank, (stream,), own))
+    return tuple(units)
+
+
+def _copies(layout: Layout, stream: int, turn: Numbers) -> Placed:
+    """A row of the first stream in every unit of its row, one of the second in every unit of its column."""
+    height, width = layout.units
+    count = width if stream == 0 else height
+    rows = np.repeat(np.arange(len(turn)), count)
+    along = np.tile(np.arange(count), len(turn))
+    line = np.repeat(turn % (height if stream == 0 else width), count)
+    units = line * width + along if stream == 0 else along * width + line
+    return Placed(units, units, rows)
 
 
 def _needed(keys: Keys | None) -> Keys:

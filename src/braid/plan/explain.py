@@ -133,8 +133,12 @@ def _layout(chosen: Chosen) -> str:
     lines = ["== Layout ==", f"strategy {chosen.strategy}: {layout.kind} on {chosen.slots} slots"]
     if layout.kind == "partitioned":
         lines.append(f"{layout.units[0]} units, each with every stream's rows of its share of the keys")
+    elif layout.kind == "matrix":
+        height, width = layout.units
+        lines.append(f"{height} rows by {width} columns of units; a row is stored {width} or {height} times")
     else:
-        routing = "random routing" if layout.groups == 1 else f"{layout.groups} subgroups by key (ContRand)"
+        groups = ", ".join(map(str, layout.groups))
+        routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
         lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
     return "\n".join([*lines, *chosen.others])
 

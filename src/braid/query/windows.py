@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from braid.errors import DurationError, WindowError
-from braid.query.durations import duration_us, format_us
+from braid.plan.durations import duration_us, format_us
 
 
 class Unbounded:

@@ -169,7 +169,7 @@ class StepRunner:
             layouts=self._layouts(delta, live),
             blocks=(*live, *delta.blocks),
             orders=delta.orders,
-            merges=decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP),
+            merges=decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP, delta.layout.archive_us),
             first_round=0,
             last_round=0,
             carried=(),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from braid.optimizer.strategies.auto import Auto
 from braid.optimizer.strategies.biclique import Biclique
+from braid.optimizer.strategies.matrix import Matrix
 from braid.optimizer.strategies.partitioned import Partitioned
 from braid.optimizer.strategies.strategy import Strategy
 
-STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, Auto)
+STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, Matrix, Auto)
 
-__all__ = ["STRATEGIES", "Auto", "Biclique", "Partitioned", "Strategy"]
+__all__ = ["STRATEGIES", "Auto", "Biclique", "Matrix", "Partitioned", "Strategy"]

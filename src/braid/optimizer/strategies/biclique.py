@@ -6,54 +6,102 @@ With subgroups (ContRand) the equality key picks the subgroup, so a probe visits
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
 
 from braid.errors import StrategyError
 from braid.optimizer.strategies.strategy import require_positive
+from braid.plan.durations import duration_us
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
+
+Counts = tuple[int, ...] | int
+Routing = Literal["random", "contrand"]
+
+MOST_ROUTES = 4096
 
 
 @dataclass(frozen=True)
 class Biclique:
-    """`units`: one number a stream, or one for all; `groups`: subgroups of every side (1: random routing)."""
+    """`units` and `groups`: one number a stream, or one for all.
 
-    units: tuple[int, ...] | int | None = None
-    groups: int = 1
+    `routing`: `random` spreads rows whatever they hold; `contrand` sends the rows of a key to one subgroup, at random
+    within it. Without it, more than one group means `contrand`. `archive`: the span of event time of a sub-index.
+    """
+
+    units: Counts | None = None
+    groups: Counts | None = None
+    routing: Routing | None = None
+    archive: str | timedelta | None = None
 
     def __post_init__(self) -> None:
-        for count in self.units if isinstance(self.units, tuple) else (self.units,):
-            if count is not None:
-                require_positive("Biclique(units=...)", count)
-        require_positive("Biclique(groups=...)", self.groups)
+        for name, counts in (("units", self.units), ("groups", self.groups)):
+            for count in counts if isinstance(counts, tuple) else (counts,):
+                if count is not None:
+                    require_positive(f"Biclique({name}=...)", count)
+        if self.routing not in (None, "random", "contrand"):
+            raise StrategyError(f"Biclique(routing=...) is 'random' or 'contrand', not {self.routing!r}.")
+        if self.routing == "random" and self.groups is not None and _largest(self.groups) > 1:
+            raise StrategyError(
+                f"Biclique(routing='random', groups={self.groups}): random routing has no subgroups.",
+                hint="Leave out groups, or use routing='contrand'.",
+            )
+        self._archive_us()
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
-        units = self._units(len(plan.streams), max(slots, self.groups))
-        if self.groups > 1 and plan.common_part is None:
+        streams = len(plan.streams)
+        groups = self._groups(streams, slots)
+        units = _each("units", self.units, streams, max(slots, *groups))
+        layout = Layout(epoch=0, kind="biclique", units=units, groups=groups, archive_us=self._archive_us())
+        if layout.by_key and plan.common_part is None:
             raise StrategyError(
-                f"Biclique(groups={self.groups}) cannot run this join: subgroups need an equality that every stream "
-                "takes part in, on expressions that cannot raise.",
-                hint="Use groups=1 (random routing), which joins on any predicate.",
+                f"{self.describe()} cannot run this join: subgroups need an equality that every stream takes part in, "
+                "on expressions that cannot raise.",
+                hint="Use routing='random', which joins on any predicate.",
             )
-        if min(units) < self.groups:
+        if any(count < parts for count, parts in zip(units, groups, strict=True)):
             raise StrategyError(
-                f"Biclique(units={units}, groups={self.groups}): each side needs at least one unit in every subgroup.",
-                hint=f"Use at least {self.groups} units a side, or fewer groups.",
+                f"{self.describe()}: each side needs at least one unit in every subgroup, but has units {units} for "
+                f"groups {groups}.",
+                hint="Use more units, or fewer groups.",
             )
-        return Layout(epoch=0, kind="biclique", units=units, groups=self.groups)
+        if layout.routes > MOST_ROUTES:
+            raise StrategyError(
+                f"{self.describe()}: groups {groups} cut the keys into {layout.routes} parts, more than {MOST_ROUTES}.",
+                hint="Use numbers of groups that divide each other.",
+            )
+        return layout
 
     def describe(self) -> str:
-        units = "" if self.units is None else f"units={self.units}"
-        groups = "" if self.groups == 1 else f"groups={self.groups}"
-        return f"Biclique({', '.join(part for part in (units, groups) if part)})"
+        given = (
+            ("units", self.units),
+            ("groups", self.groups),
+            ("routing", self.routing),
+            ("archive", self.archive),
+        )
+        return f"Biclique({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 
-    def _units(self, streams: int, default: int) -> tuple[int, ...]:
-        if self.units is None:
-            return (default,) * streams
-        if isinstance(self.units, int):
-            return (self.units,) * streams
-        if len(self.units) != streams:
+    def _groups(self, streams: int, slots: int) -> tuple[int, ...]:
+        """As many as given; ContRand without a number spreads no key, until one is seen to be hot."""
+        if self.groups is None and self.routing == "contrand":
+            return _each("units", self.units, streams, slots)
+        return _each("groups", self.groups, streams, 1)
+
+    def _archive_us(self) -> int | None:
+        return None if self.archive is None else max(1, duration_us("Biclique(archive=...)", self.archive))
+
+
+def _each(name: str, counts: Counts | None, streams: int, default: int) -> tuple[int, ...]:
+    """One number for each stream."""
+    if isinstance(counts, tuple):
+        if len(counts) != streams:
             raise StrategyError(
-                f"Biclique(units={self.units}) has {len(self.units)} sides, but the join has {streams} streams.",
-                hint="Give one number of units for each stream, in the order of braid.join.",
+                f"Biclique({name}={counts}) has {len(counts)} sides, but the join has {streams} streams.",
+                hint=f"Give one number of {name} for each stream, in the order of braid.join.",
             )
-        return self.units
+        return counts
+    return (default if counts is None else counts,) * streams
+
+
+def _largest(counts: Counts) -> int:
+    return max(counts) if isinstance(counts, tuple) else counts

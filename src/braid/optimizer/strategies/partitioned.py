@@ -28,7 +28,7 @@ class Partitioned:
                 hint="Use braid.Biclique() or braid.Auto(), which join on any predicate.",
             )
         count = slots if self.units is None else self.units
-        return Layout(epoch=0, kind="partitioned", units=(count,), groups=count)
+        return Layout(epoch=0, kind="partitioned", units=(count,), groups=(count,))
 
     def describe(self) -> str:
         return "Partitioned()" if self.units is None else f"Partitioned(units={self.units})"

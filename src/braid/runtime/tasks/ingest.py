@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 from braid.kernels.keys import index_keys, part_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
-from braid.placement.units import store_at, units_of
+from braid.placement.units import Placed, store_at
 from braid.plan.join import KEEP, JoinPlan, StreamPlan
-from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder
 from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
@@ -57,21 +56,23 @@ def ingest(
 
 
 def sorted_segments(
-    plan: JoinPlan, stream: int, layout: Layout, rows: Rows, units: npt.NDArray[np.int64]
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
 ) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
-    """The rows of each unit in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    rows = rows if placed.rows is None else rows.take(placed.rows)
     first = plan.streams[stream].indexes[0]
     numbers = None if first.range is None else range_values(first.range, rows)
-    order = sort_positions(index_keys(plan, first, stream, rows), numbers, units if units.any() else None)
+    spread = int(placed.routes.max()) + 1
+    place = placed.units * spread + placed.routes
+    order = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
     ordered = rows.take(order)
-    units = units[order]
-    edges = np.flatnonzero(units[1:] != units[:-1]) + 1
-    routes = {unit.number: unit.route for unit in units_of(layout, len(plan.streams))}
-    for start, stop in zip([0, *edges], [*edges, len(units)], strict=True):
+    place = place[order]
+    edges = np.flatnonzero(place[1:] != place[:-1]) + 1
+    for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
         part = ordered.slice(int(start), int(stop))
         times = part.times(plan.streams[stream].time)
-        unit = int(units[start])
-        yield unit, routes[unit], _with_positions(plan, stream, part), int(times.min()), int(times.max())
+        unit, route = divmod(int(place[start]), spread)
+        yield unit, route, _with_positions(plan, stream, part), int(times.min()), int(times.max())
 
 
 class _IngestTask:
@@ -156,8 +157,8 @@ class _IngestTask:
         plan, stream, layout = self._plan, self._stream.number, self._order.layout
         common = plan.common_part
         keys = None if common is None else part_keys(plan.parts[common], stream, rows)
-        units = store_at(layout, stream, keys, rows.length, self._order.step + self._block.rows)
-        for segment in sorted_segments(plan, stream, layout, rows, units):
+        placed = store_at(layout, stream, keys, rows.length, self._order.step + self._block.rows)
+        for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
 
     def _write_late(self, chunk: pa.RecordBatch) -> None:

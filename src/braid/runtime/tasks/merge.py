@@ -9,32 +9,32 @@ import numpy as np
 
 from braid.control.merging import Merge
 from braid.kernels.rows import Rows, concat_rows
-from braid.plan.layout import Layout
+from braid.placement.units import Placed
 from braid.runtime.tasks.ingest import sorted_segments
 from braid.runtime.tasks.segments import SegmentStore, column_types
-from braid.state.blocks import BlockWriter
+from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
 from braid.state.manifest import Block
 
 
 def merge_blocks(
-    merge: Merge, layout: Layout, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
+    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
 ) -> Block | None:
     """The merged block of this slot's units, or None when it holds no row of theirs that is still useful.
 
     It is labelled with all of them, also those without rows: blocks of one slot must stay mergeable with each other.
     """
-    by_unit: dict[int, list[Rows]] = defaultdict(list)
-    for unit, rows in _useful_rows(merge, owned, store):
-        by_unit[unit].append(rows)
-    if not by_unit:
+    by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
+    for segment, rows in _useful_rows(merge, owned, store):
+        by_place[segment.unit, segment.route].append(rows)
+    if not by_place:
         return None
     with BlockWriter(files, path) as writer:
-        for unit, parts in sorted(by_unit.items()):
+        for (unit, route), parts in sorted(by_place.items()):
             rows = concat_rows(parts)
-            units = np.full(rows.length, unit)
-            for segment in sorted_segments(store.plan, merge.stream, layout, rows, units):
-                writer.add(*segment)
+            placed = Placed(np.full(rows.length, unit), np.full(rows.length, route))
+            for piece in sorted_segments(store.plan, merge.stream, rows, placed):
+                writer.add(*piece)
     return Block(
         file=path.rsplit("/", 1)[1],
         stream=merge.stream,
@@ -49,7 +49,7 @@ def merge_blocks(
     )
 
 
-def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[int, Rows]]:
+def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[Segment, Rows]]:
     types = column_types(store.plan, merge.stream)
     for file in merge.files:
         for segment in store.reader(file).segments_of(owned):
@@ -58,4 +58,4 @@ def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator
                 times = rows.times(store.plan.streams[merge.stream].time)
                 rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
             if rows.length:
-                yield segment.unit, rows
+                yield segment, rows

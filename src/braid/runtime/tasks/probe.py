@@ -17,7 +17,7 @@ from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.optimizer.sequences import build_sequence
-from braid.placement.units import Unit, slot_of, units_of
+from braid.placement.units import Unit, is_primary, slot_of, units_of
 from braid.plan.join import JoinPlan, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
@@ -99,7 +99,7 @@ class SlotProbe:
         """Look rows up in this slot's segments; pass on what matches."""
         probe = sequence.probes[round_number]
         joined = (sequence.head, *(earlier.stream for earlier in sequence.probes[:round_number]))
-        targets = [t for t in self._targets_of(sequence.head, probe.stream) if t.route in (route, None)]
+        targets = self._visited(sequence.head, probe.stream, route)
         if not targets:
             return
         self.lookups[sequence.head, probe.stream].probes += rows.length
@@ -129,6 +129,12 @@ class SlotProbe:
                 if waiting:
                     yield from self._look_up(sequence, round_number, key[2], concat_rows(waiting))
 
+    def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
+        """What rows of a route look up: their own route's rows, and all of older layouts, once for all copies."""
+        alone = is_primary(self._order.layouts[-1], head, route)
+        targets = self._targets_of(head, stream)
+        return [target for target in targets if target.route == route or (target.route is None and alone)]
+
     def _targets_of(self, head: int, stream: int) -> list[_Target]:
         """What this slot holds of a stream, visible to a head. Older layouts are visited by every route."""
         known = self._targets.get((head, stream))
@@ -137,8 +143,8 @@ class SlotProbe:
             current = self._order.layouts[-1].epoch
             for block in self._order.blocks:
                 if block.stream == stream and self._visible(block, head):
-                    for segment, unit in self._owned_segments(block):
-                        by_route[unit.route if block.epoch == current else None].append((block, segment, unit))
+                    for route, segment, unit in self._owned_segments(block):
+                        by_route[route if block.epoch == current else None].append((block, segment, unit))
             known = [_Target(route, tuple(segments)) for route, segments in by_route.items()]
             self._targets[head, stream] = known
         return known
@@ -146,12 +152,15 @@ class SlotProbe:
     def _visible(self, block: Block, head: int) -> bool:
         return block.last_step <= (self._order.step if block.stream < head else self._order.step - 1)
 
-    def _owned_segments(self, block: Block) -> Iterator[tuple[StoredSegment, Unit]]:
-        owned = self._owned[block.epoch]
+    def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
+        """This slot's segments of a block with their routes; of older layouts those that stand for all copies."""
+        owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if block.units is not None and not owned.keys() & set(block.units):
             return
+        whole = layout == self._order.layouts[-1]
         for segment in self._store.reader(block.file).segments_of(owned):
-            yield self._store.stored(block.file, segment, block.stream), owned[segment.unit]
+            if whole or is_primary(layout, block.stream, segment.unit):
+                yield segment.route, self._store.stored(block.file, segment, block.stream), owned[segment.unit]
 
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes that each of this slot's units holds, the step's own included."""

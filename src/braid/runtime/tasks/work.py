@@ -174,7 +174,7 @@ class ProbeRun:
         }
         inputs = [block for block in self._order.blocks if block.file in merge.files]
         path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
-        return merge_blocks(merge, layout, owned, inputs, self.store, self._files, path)
+        return merge_blocks(merge, owned, inputs, self.store, self._files, path)
 
 
 class ResultSink:
