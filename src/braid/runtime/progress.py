@@ -63,7 +63,7 @@ def step_progress(
         "stateRows": sum(block.rows for block in manifest.blocks),
         "stateBytes": sum(block.size for block in manifest.blocks),
         "stateBlocks": len(manifest.blocks),
-        "bytesMoved": delta.moved_bytes + carried_bytes,
+        "bytesMoved": delta.moved_bytes + carried_bytes + sum(u["received_bytes"] for r in reports for u in r["units"]),
         "held": {},
         "adaptations": [],
     }
@@ -87,12 +87,14 @@ def _units(reports: list[dict[str, Any]], manifest: Manifest) -> list[dict[str, 
             entry = found.setdefault(
                 unit["unit"],
                 {"unit": unit["unit"], "slot": report["slot"], "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
-                | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0},
+                | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0, "bytesReceived": 0, "windowChecksSkipped": 0},
             )
             entry["rowsStored"] = max(entry["rowsStored"], unit["stored_rows"])
             entry["bytes"] = max(entry["bytes"], unit["stored_bytes"])
             entry["rowsProbed"] += unit["probes"]
             entry["pairsCompared"] += unit["compared"]
             entry["results"] += unit["matched"]
+            entry["bytesReceived"] += unit["received_bytes"]
+            entry["windowChecksSkipped"] += unit["windows_skipped"]
             entry["cpuSeconds"] = round(entry["cpuSeconds"] + unit["cpu"], 6)
     return [found[number] for number in sorted(found)]

@@ -22,6 +22,7 @@ from braid.plan.join import JoinPlan, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
 from braid.runtime.tasks.segments import SegmentStore, column_types
+from braid.state.blocks import Segment
 from braid.state.manifest import Block
 
 ROWS_AT_ONCE = 1 << 16
@@ -78,19 +79,30 @@ class SlotProbe:
 
     def _arriving(self, sequence: Sequence, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
-        head = sequence.head
-        if self._order.first_round == 0:
-            types = column_types(self.plan, head)
-            names = [block.file for block in self._new_blocks(head)]
-            unit = None
-        else:
-            joined = (head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
-            types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
-            names = list(self._order.carried)
-            unit = [head]
+        joined = (sequence.head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
+        types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
+        for name, segment in self._arriving_segments(sequence.head, routes):
+            yield segment.route, self._store.rows(name, segment, types)
+
+    def _arriving_segments(self, head: int, routes: set[int] | None) -> Iterator[tuple[str, Segment]]:
+        first = self._order.first_round == 0
+        names = [block.file for block in self._new_blocks(head)] if first else self._order.carried
         for name in names:
-            for segment in self._store.reader(name).segments_of(unit, routes):
-                yield segment.route, self._store.rows(name, segment, types)
+            for segment in self._store.reader(name).segments_of(None if first else [head], routes):
+                yield name, segment
+
+    def received(self) -> dict[tuple[int, int], int]:
+        """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
+        layout = self._order.layouts[-1]
+        sent: dict[tuple[int, int], int] = defaultdict(int)
+        for sequence in self._sequences if layout.kind == "biclique" else ():
+            probed = sequence.probes[self._order.first_round].stream
+            visited = [unit for unit in self._owned[layout.epoch].values() if probed in unit.streams]
+            for _, segment in self._arriving_segments(sequence.head, None):
+                for unit in visited:
+                    if segment.route in unit.routes:
+                        sent[layout.epoch, unit.number] += segment.length
+        return sent
 
     def _new_blocks(self, stream: int) -> list[Block]:
         return [b for b in self._order.blocks if b.stream == stream and b.last_step == self._order.step]

@@ -127,6 +127,7 @@ class ProbeRun:
         probe = self._probe
         merged = [self._merge(number) for number in range(len(self._order.merges))]
         cpu, shares = time.process_time() - self._began_cpu, probe.shares()
+        received, stored = probe.received(), probe.stored()
         return {
             "slot": self._task.partition,
             "host": self._task.host,
@@ -135,11 +136,12 @@ class ProbeRun:
                     "epoch": epoch,
                     "unit": unit,
                     "cpu": cpu * shares.get((epoch, unit), 0.0),
-                    "stored_rows": rows,
-                    "stored_bytes": size,
+                    "stored_rows": stored.get((epoch, unit), (0, 0))[0],
+                    "stored_bytes": stored.get((epoch, unit), (0, 0))[1],
+                    "received_bytes": received.get((epoch, unit), 0),
                     **asdict(probe.units[epoch, unit]),
                 }
-                for (epoch, unit), (rows, size) in probe.stored().items()
+                for epoch, unit in sorted({*stored, *received})
             ],
             "lookups": [
                 {"head": head, "stream": stream, **asdict(counters)}

@@ -1,0 +1,55 @@
+"""What a layout costs, in closed form: bytes stored, bytes sent, and what another unit would gain.
+
+For two streams these are the equations of the join-biclique analysis (memory 1 and 2, scaling gain 3 and 4,
+bandwidth 5 and 6), written for any number of streams where the scheme allows it. Sizes and rates are bytes and bytes a
+second of each stream, in the order of the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from braid.plan.layout import Layout
+
+
+def copies(layout: Layout, stream: int) -> int:
+    """How often a row of the stream is stored."""
+    return layout.units[1 - stream] if layout.kind == "matrix" else 1
+
+
+def stored_bytes(layout: Layout, sizes: Sequence[float]) -> float:
+    """Memory of all units together, for streams of these sizes (equations 1 and 2)."""
+    return sum(size * copies(layout, stream) for stream, size in enumerate(sizes))
+
+
+def sent_bytes(layout: Layout, rates: Sequence[float]) -> float:
+    """Bytes that reach units, to be stored or to probe (equations 5 and 6).
+
+    In a biclique a row is stored at one unit and probes a subgroup of every other side. Elsewhere it probes where it
+    is stored. Of more than two streams this is what first lookups send, one for each head.
+    """
+    return sum(rate * (copies(layout, stream) + visited_units(layout, stream)) for stream, rate in enumerate(rates))
+
+
+def visited_units(layout: Layout, stream: int) -> float:
+    """Units that a probing row of the stream is sent to beside those that store it, at its first lookup."""
+    if layout.kind != "biclique":
+        return 0.0
+    visits = [layout.units[other] / layout.groups[other] for other in range(len(layout.units)) if other != stream]
+    return sum(visits) / len(visits)
+
+
+def scaling_gain(layout: Layout, stream: int, capacity: float, sizes: Sequence[float]) -> float:
+    """The share of a new unit's memory that new rows may use when a stream's side grows by one (equations 3 and 4).
+
+    A matrix grows by a whole row or column, whose units must first be given the other stream's rows.
+    """
+    if layout.kind != "matrix":
+        return 1.0
+    other = 1 - stream
+    return 1.0 - sizes[other] / layout.units[other] / capacity
+
+
+def units_to_grow(layout: Layout, stream: int) -> int:
+    """The fewest units by which a stream's side can grow."""
+    return layout.units[1 - stream] if layout.kind == "matrix" else 1
