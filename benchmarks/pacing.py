@@ -7,6 +7,7 @@ due, not from the moment it came, so a feeder that is held up hides nothing.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
@@ -21,7 +22,7 @@ from benchmarks.workloads.workload import file_name, row_counts
 POLL_SECONDS = 0.01
 SHARES = {"p50": 0.5, "p99": 0.99}
 CUTS = 5  # files of a paced task in a batch of the sustained one
-STEADY_SECONDS = 15.0
+STEADY_SECONDS = 12.0
 
 
 def paced_task(task: Task, sustained: float) -> Task:
@@ -29,7 +30,7 @@ def paced_task(task: Task, sustained: float) -> Task:
     workload = task.workload
     seconds_per_file = workload.seconds_per_batch / CUTS
     rows_per_file = sustained_rows_a_batch(task) / CUTS
-    warm_up = task.warm_up * CUTS
+    warm_up = min(task.warm_up, _batches_of_a_window(task)) * CUTS
     files = warm_up + max(20, round(STEADY_SECONDS * sustained / 2 / rows_per_file))
     return replace(
         task,
@@ -41,6 +42,12 @@ def paced_task(task: Task, sustained: float) -> Task:
         latency=False,
         settings={**task.settings, "spark.sql.streaming.minBatchesToRetain": "100000"},
     )
+
+
+def _batches_of_a_window(task: Task) -> int:
+    """Batches until the state is full; without a window there is no such time."""
+    window = task.workload.window_seconds
+    return task.warm_up if window is None else math.ceil(window / task.workload.seconds_per_batch) + 2
 
 
 def sustained_rows_a_batch(task: Task) -> float:
