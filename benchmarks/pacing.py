@@ -22,6 +22,7 @@ from benchmarks.workloads.workload import file_name, row_counts
 POLL_SECONDS = 0.01
 SHARES = {"p50": 0.5, "p99": 0.99}
 CUTS = 5  # files of a paced task in a batch of the sustained one
+START_SECONDS = 12.0  # until the backlog of the start is worked off
 STEADY_SECONDS = 12.0
 
 
@@ -30,7 +31,8 @@ def paced_task(task: Task, sustained: float) -> Task:
     workload = task.workload
     seconds_per_file = workload.seconds_per_batch / CUTS
     rows_per_file = sustained_rows_a_batch(task) / CUTS
-    warm_up = min(task.warm_up, _batches_of_a_window(task)) * CUTS
+    started = math.ceil(START_SECONDS * sustained / 2 / rows_per_file)
+    warm_up = max(started, min(task.warm_up, _batches_of_a_window(task)) * CUTS)
     files = warm_up + max(20, round(STEADY_SECONDS * sustained / 2 / rows_per_file))
     return replace(
         task,
