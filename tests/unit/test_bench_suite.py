@@ -14,7 +14,7 @@ from benchmarks import campaign as campaigns
 from benchmarks.answers import Answer, expected_answer
 from benchmarks.benchmark import Benchmark
 from benchmarks.campaign import Campaign, Result
-from benchmarks.pacing import _quantile, _taken, paced_task
+from benchmarks.pacing import _quantile, _taken, paced_task, sustained_rows_a_batch
 from benchmarks.report.page import write_page
 from benchmarks.report.plots import draw
 from benchmarks.report.record import Row, read_record, write_record
@@ -151,7 +151,16 @@ def test_a_paced_task_runs_at_half_of_the_rate_in_smaller_files() -> None:
     paced = paced_task(TASK, 200.0)
     assert (paced.mode, paced.rows_per_second, paced.latency) == ("paced", 100.0, False)
     assert paced.workload.seconds_per_batch == TASK.workload.seconds_per_batch / 5
-    assert paced.warm_up == 5 * TASK.warm_up
+    assert paced.rows_per_second is not None
+    seconds_a_file = sustained_rows_a_batch(paced) / paced.rows_per_second
+    assert paced.warm_up * seconds_a_file >= 12  # the start's backlog does not count
+
+
+def test_a_paced_task_fills_its_window_before_it_counts() -> None:
+    paced = paced_task(replace(TASK, warm_up=40), 200_000.0)
+    window = TASK.workload.window_seconds
+    assert window is not None
+    assert paced.warm_up * paced.workload.seconds_per_batch >= window
 
 
 def test_a_file_is_taken_when_the_batch_with_its_last_part_is_committed(tmp_path: Path) -> None:

@@ -20,7 +20,11 @@ def random_layout(chance: random.Random, streams: int) -> Layout:
     if kind == "matrix" and streams == 2:
         return Layout(0, "matrix", (chance.randint(1, 4), chance.randint(1, 4)), (1, 1))
     groups = tuple(chance.randint(1, 4) if kind == "ContRand" else 1 for _ in range(streams))
-    return Layout(0, "biclique", tuple(chance.randint(parts, 7) for parts in groups), groups)
+    layout = Layout(0, "biclique", tuple(chance.randint(parts, 7) for parts in groups), groups)
+    for _ in range(chance.choice((0, 0, 1, 3))):
+        stream = chance.randrange(streams)
+        layout = layout.resized(stream, chance.randrange(groups[stream]), chance.randint(1, 5))
+    return layout
 
 
 def places(layout: Layout, stream: int, keys: Keys, salt: int) -> list[list[tuple[int, int]]]:

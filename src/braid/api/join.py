@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
@@ -11,19 +14,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
 
+from braid.api.elastic import read_elasticity
+from braid.api.grouped import Grouped
 from braid.api.stream import Stream
 from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
+from braid.control.elasticity import Elasticity
 from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
 from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
 from braid.plan.explain import Chosen, explain
 from braid.plan.expressions import Column
-from braid.plan.join import JoinPlan
+from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Conjunct, Output
 from braid.plan.question import Question, StreamQuestion
-from braid.runtime.analysis import AnalyzedStream, Analyzer
+from braid.plan.summary import Summary, Updates
+from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, quote, require_plain
 from braid.runtime.analysis.catalyst import braid_type
 from braid.runtime.batch import run_batch
 from braid.runtime.session import read_settings, slot_count
@@ -40,6 +47,11 @@ class Join:
     conjuncts: tuple[Conjunct, ...] = ()
     outputs: tuple[Output, ...] | None = None
     strategy: Strategy = Auto()  # noqa: RUF009 (frozen and without fields)
+    grouping: Grouping | None = None
+    over_us: int | None = None
+    updates: Updates = "batched"
+    different: bool = False
+    elasticity: Elasticity | None = None
 
     def on(self, predicate: str | Udf) -> Join:
         """Join where the predicate is true; several are ANDed."""
@@ -62,16 +74,63 @@ class Join:
         """The columns of the result, as Spark SQL expressions."""
         if not expressions:
             raise QueryError(".select needs at least one expression.", hint='For example .select("o.id", "q.price").')
+        self._refuse_grouped(".select")
         return replace(self, outputs=self._analyzer.selection(expressions))
+
+    def distinct(self) -> Join:
+        """Let each different selected row out once, when it first appears."""
+        self._refuse_grouped(".distinct")
+        for output in self._chosen_outputs:
+            require_plain(output, f"distinct: {output.name}")
+        return replace(self, different=True)
+
+    def groupBy(self, *expressions: str) -> Grouped:
+        """Groups of results, to be aggregated with `.agg`; without expressions all results are one group."""
+        self._refuse_grouped(".groupBy")
+        if self.different or self.outputs is not None:
+            raise QueryError(
+                ".groupBy takes a join without .select and .distinct: groups and aggregates are its selection.",
+                hint='For example join.groupBy("o.symbol").agg("count(*) AS n").',
+            )
+        return Grouped(self, expressions)
 
     def using(self, strategy: Strategy) -> Join:
         """Run with this strategy."""
         if not hasattr(strategy, "layout"):
             raise QueryError(
                 f".using needs a strategy, but got {strategy!r}.",
-                hint="Pass braid.Auto(), braid.Partitioned(...) or braid.Biclique(...).",
+                hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...) or braid.Matrix(...).",
             )
         return replace(self, strategy=strategy)
+
+    def elastic(
+        self,
+        *,
+        low: float = 0.3,
+        high: float = 0.8,
+        target: float = 0.6,
+        patience: int = 3,
+        period: str | timedelta = "1 minute",
+        capacity: str | int = "1g",
+        min_units: int = 1,
+        max_units: int | None = None,
+    ) -> Join:
+        """Let the units of each subgroup and side follow their memory.
+
+        Every period a subgroup's load is compared with `low` and `high`, shares of the `capacity` of its units; after
+        `patience` equal wishes in a row it gets as many units as bring it to `target`, within the bounds.
+        """
+        asked = read_elasticity(
+            low=low,
+            high=high,
+            target=target,
+            patience=patience,
+            period=period,
+            capacity=capacity,
+            min_units=min_units,
+            max_units=max_units,
+        )
+        return replace(self, elasticity=asked)
 
     def plan(self) -> JoinPlan:
         """What will run; raises what only shows when the query is seen whole."""
@@ -111,23 +170,86 @@ class Join:
                 hint="Use .batch() to get the answer as a DataFrame.",
             )
         self.plan()
-        return Writer(Query(self._spark, self._question, self.strategy, self._frames, self.schema))
+        self._check_elastic()
+        mode: Literal["append", "update"] = "append" if self.grouping is None else "update"
+        query = Query(self._spark, self._question, self.strategy, self._frames, self.schema, mode, self.elasticity)
+        return Writer(query)
 
     @cached_property
     def schema(self) -> StructType:
         """The columns of the result."""
-        fields = [
-            StructField(output.name, _parse_datatype_json_string(output.type_json), True) for output in self._selected
-        ]
-        return StructType(fields)
+        if self.grouping is None:
+            return _struct((output.name, output.type_json) for output in self._chosen_outputs)
+        groups = [(output.name, output.type_json) for output in self.grouping.groups]
+        return _struct([*groups, *zip(self.grouping.names, self.grouping.types_json, strict=True)])
 
     @cached_property
     def _analyzer(self) -> Analyzer:
         return Analyzer(self._spark, [AnalyzedStream(s.name, s.schema, s.time) for s in self.streams])
 
     @cached_property
-    def _selected(self) -> tuple[Output, ...]:
+    def _chosen_outputs(self) -> tuple[Output, ...]:
         return self._analyzer.default_selection() if self.outputs is None else self.outputs
+
+    @cached_property
+    def _selected(self) -> tuple[Output, ...]:
+        """What probe tasks compute of a result: what leaves, or what a summary is made of."""
+        if self.grouping is None:
+            return (*self._chosen_outputs, *self._time_output)
+        return (*self.grouping.groups, *self.grouping.arguments, *self._time_output)
+
+    @cached_property
+    def _time_of(self) -> int | Literal["result"] | None:
+        """Whose time a summary needs: that of its results, or one by which a distinct row may be forgotten."""
+        if self.grouping is not None:
+            return None if self.over_us is None else "result"
+        if not self.different:
+            return None
+        read = {o.expression.name for o in self._chosen_outputs if isinstance(o.expression, Column)}
+        if RESULT_TIME in read:
+            return "result"
+        return next((n for n, stream in enumerate(self.streams) if f"{stream.name}.{stream.time}" in read), None)
+
+    @cached_property
+    def _time_output(self) -> tuple[Output, ...]:
+        if self._time_of is None:
+            return ()
+        text = RESULT_TIME
+        if self._time_of != "result":
+            stream = self.streams[self._time_of]
+            text = f"{quote(stream.name)}.{quote(stream.time)}"
+        return self._analyzer.selection((f"{text} AS `#time`",))
+
+    @cached_property
+    def _summary(self) -> Summary | None:
+        if self.grouping is None and not self.different:
+            return None
+        return Summary(
+            groups=len(self._chosen_outputs) if self.grouping is None else len(self.grouping.groups),
+            calls=() if self.grouping is None else self.grouping.calls,
+            over_us=self.over_us,
+            updates=self.updates,
+            time_of=self._time_of,
+            ansi=read_settings(self._spark).ansi,
+            schema=_arrow_schema(self.schema),
+        )
+
+    def _check_elastic(self) -> None:
+        if self.elasticity is None:
+            return
+        layout = self.strategy.layout(self._plan, slot_count(self._spark))
+        if layout.kind != "biclique":
+            raise StrategyError(
+                f".elastic scales the sides of a biclique, but {self.strategy.describe()} is {layout.kind} here.",
+                hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
+            )
+
+    def _refuse_grouped(self, verb: str) -> None:
+        if self.grouping is not None:
+            raise QueryError(
+                f"{verb} cannot follow .agg: groups and aggregates are the selection.",
+                hint="Work on the rows that leave, with foreachBatch or on what the sink holds.",
+            )
 
     @cached_property
     def _plan(self) -> JoinPlan:
@@ -141,10 +263,11 @@ class Join:
             streams=tuple(_question(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=self._selected,
-            output_schema=_arrow_schema(self.schema),
+            output_schema=_arrow_schema(_struct((output.name, output.type_json) for output in self._selected)),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,
+            summary=self._summary,
         )
 
     @property
@@ -197,6 +320,10 @@ def _check_alike(streams: tuple[Stream, ...]) -> None:
             f"The event times of a join must have one type, but are {found}.",
             hint="Cast one of them, for example with df.withColumn(..., col(...).cast('timestamp')).",
         )
+
+
+def _struct(fields: Iterable[tuple[str, str]]) -> StructType:
+    return StructType([StructField(name, _parse_datatype_json_string(type_json), True) for name, type_json in fields])
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.api.run import Run
+from braid.control.elasticity import Elasticity
 from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
@@ -32,6 +33,8 @@ class Query:
     strategy: Strategy
     frames: Sequence[DataFrame]
     schema: StructType
+    mode: Literal["append", "update"] = "append"
+    elasticity: Elasticity | None = None
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,13 @@ class Writer:
         return replace(self, _function=function)
 
     def outputMode(self, mode: str) -> Writer:
-        """`append`: every result once. The other modes belong to aggregations."""
-        if mode.lower() != "append":
+        """`append`: every result once, for joins. `update`: the groups that a step changed, for aggregations."""
+        fitting = self._query.mode
+        if mode.lower() != fitting:
+            why = "a join, whose results never change" if fitting == "append" else "an aggregation, whose values change"
             raise SinkError(
-                f"The output mode {mode!r} does not fit a join, whose results never change.",
-                hint='Use .outputMode("append"), which is the default.',
+                f"The output mode {mode!r} does not fit {why}.",
+                hint=f'Use .outputMode("{fitting}"), which is the default here.',
             )
         return self
 
@@ -111,12 +116,13 @@ class Writer:
             SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
             checkpoint,
             writer._query.schema,
-            writer._query.question.output_schema,
+            writer._query.question.leaving,
         )
         retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
         job = Job(
             question=writer._query.question,
             strategy=writer._query.strategy,
+            elasticity=writer._query.elasticity,
             frames=writer._query.frames,
             checkpoint=checkpoint,
             locations=sink.locations,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
 from braid.state.manifest import Block
 
 FAN_IN = 8
@@ -25,12 +26,16 @@ DEFAULT_PERIODS = 10
 
 @dataclass(frozen=True)
 class Merge:
-    """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way."""
+    """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way.
+
+    With `into`, rows move to where the layout of that epoch stores them.
+    """
 
     stream: int
     files: tuple[str, ...]
     epoch: int
     oldest_us: int | None
+    into: int | None = None
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
@@ -67,6 +72,43 @@ def decide_merges(
         files = tuple(block.file for block in group)
         chosen.append(Merge(stream, files, group[0].epoch, oldest_useful(plan, stream, watermarks)))
     return tuple(chosen)
+
+
+def decide_moves(
+    plan: JoinPlan,
+    blocks: Sequence[Block],
+    layouts: Sequence[Layout],
+    watermarks: Sequence[int | None],
+    budget_rows: int,
+) -> tuple[Merge, ...]:
+    """Rows of older layouts that move to the newest, oldest first, until `budget_rows` do (at least one block).
+
+    Rows that expire are left where they are: new ones go to the new places, and the old ones empty. Rows that never do
+    must move to share their load. A matrix must move in any case: its copies are laid along rows and columns.
+    """
+    newest = layouts[-1]
+    rigid = {layout.epoch for layout in layouts if "matrix" in (layout.kind, newest.kind)}
+    waiting = [
+        block
+        for block in blocks
+        if block.epoch != newest.epoch and (block.epoch in rigid or _stays_for_ever(plan, block.stream))
+    ]
+    chosen: list[Block] = []
+    for block in sorted(waiting, key=lambda block: (block.epoch, block.last_step)):
+        if chosen and _rows([*chosen, block]) > budget_rows:
+            break
+        chosen.append(block)
+    families: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for block in chosen:
+        families[block.stream, block.epoch].append(block.file)
+    return tuple(
+        Merge(stream, tuple(files), epoch, oldest_useful(plan, stream, watermarks), newest.epoch)
+        for (stream, epoch), files in families.items()
+    )
+
+
+def _stays_for_ever(plan: JoinPlan, stream: int) -> bool:
+    return any(reach is None for other, reach in enumerate(plan.retention_us[stream]) if other != stream)
 
 
 def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:

@@ -26,12 +26,14 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Unit:
-    """A place where rows are stored; `rank` is its number among the units of its side."""
+    """A place where rows are stored: the `index`-th of a subgroup; `rank` is its number among the units of its side."""
 
     number: int
     rank: int
     streams: tuple[int, ...]
     routes: tuple[int, ...]
+    group: int = 0
+    index: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: in
         return Placed(first + turn % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
     group = routes % groups
-    members = (count - group - 1) // groups + 1
-    return Placed(first + group + groups * (turn % members), routes)
+    members = np.array(layout.members(stream))
+    return Placed(first + _ranks(layout, stream)[group, turn % members[group]], routes)
 
 
 def is_primary(layout: Layout, stream: int, unit: int) -> bool:
@@ -94,10 +96,25 @@ def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
     units: list[Unit] = []
     for stream in range(streams):
         first, groups = len(units), layout.groups[stream]
-        for rank in range(layout.units[stream]):
-            own = tuple(route for route in routes if route % groups == rank % groups)
-            units.append(Unit(first + rank, rank, (stream,), own))
+        for rank, (index, group) in enumerate(_places(layout, stream)):
+            own = tuple(route for route in routes if route % groups == group)
+            units.append(Unit(first + rank, rank, (stream,), own, group, index))
     return tuple(units)
+
+
+def _places(layout: Layout, stream: int) -> list[tuple[int, int]]:
+    """The (index, subgroup) of every unit of a side in the order of their ranks: the subgroups go round."""
+    members = layout.members(stream)
+    return sorted((index, group) for group, count in enumerate(members) for index in range(count))
+
+
+def _ranks(layout: Layout, stream: int) -> Numbers:
+    """The rank of each subgroup's units, by subgroup and index."""
+    members = layout.members(stream)
+    ranks = np.zeros((len(members), max(members)), np.int64)
+    for rank, (index, group) in enumerate(_places(layout, stream)):
+        ranks[group, index] = rank
+    return ranks
 
 
 def _copies(layout: Layout, stream: int, turn: Numbers) -> Placed:

@@ -50,8 +50,22 @@ def _question(question: Question) -> str:
             f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
         )
     lines += [f"on {conjunct.written}" for conjunct in question.conjuncts] or ["on nothing: every pair in the window"]
-    lines.append(f"select {', '.join(output.name for output in question.outputs)}")
+    lines.append(_selection(question))
     return "\n".join(lines)
+
+
+def _selection(question: Question) -> str:
+    names, summary = [output.name for output in question.outputs], question.summary
+    if summary is None:
+        return f"select {', '.join(names)}"
+    if summary.is_distinct:
+        kept = "for ever, on disk" if summary.time_of is None else "until no equal row can appear"
+        warning = " (warning: select an event time or result_time to bound it)" if summary.time_of is None else ""
+        return f"select distinct {', '.join(names[: summary.groups])}; rows are remembered {kept}{warning}"
+    groups = ", ".join(names[: summary.groups]) or "nothing"
+    over = "all results" if summary.over_us is None else f"the newest {_duration(summary.over_us)} of result time"
+    totals = ", ".join(field.name for field in list(summary.schema)[summary.groups :])
+    return f"group by {groups}: {totals} over {over}, {summary.updates} updates"
 
 
 def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from braid.plan.expressions import Column, Expression
 from braid.plan.predicate import Conjunct, Output, Side
+from braid.plan.summary import Summary
 
 Access = Literal["equality", "band", "inequality", "time", "nested loop"]
 EXPECTED_MATCHES: dict[Access, float] = {
@@ -134,7 +135,8 @@ class JoinPlan:
 
     `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins.
     `common_part` is a key part that every stream has, if there is one. `result_fields` are the columns that
-    leave a probe task: the selected ones, or those the JVM needs to finish conjuncts and selection.
+    leave a probe task: the selected ones, or those the JVM needs to finish conjuncts and selection. With a `summary`
+    the outputs are what it is made of.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -147,6 +149,7 @@ class JoinPlan:
     time_zone: str
     schemas: tuple[pa.Schema, ...]
     output_schema: pa.Schema
+    summary: Summary | None = None
 
     @property
     def jvm_outputs(self) -> bool:

@@ -17,7 +17,8 @@ class Layout:
     `biclique`: `units[i]` units for stream i, in `groups[i]` subgroups by key (ContRand; 1: random).
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
-    `archive_us` is the span of event time of a sub-index, where the strategy chose one.
+    `archive_us` is the span of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
+    subgroup of every side of a biclique, where they differ from an even share.
     """
 
     epoch: int
@@ -25,20 +26,41 @@ class Layout:
     units: tuple[int, ...]
     groups: tuple[int, ...]
     archive_us: int | None = None
+    sizes: tuple[tuple[int, ...], ...] | None = None
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Layout:
-        return Layout(**{**content, "units": tuple(content["units"]), "groups": tuple(content["groups"])})
+        lists = {name: tuple(content[name]) for name in ("units", "groups")}
+        sizes = content["sizes"]
+        return Layout(**{**content, **lists, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
 
     @property
     def by_key(self) -> bool:
         """Whether it places rows by a key that every stream has."""
         return self.kind == "partitioned" or max(self.groups) > 1
 
+    def members(self, stream: int) -> tuple[int, ...]:
+        """The number of units in each subgroup of a stream's side."""
+        if self.sizes is not None:
+            return self.sizes[stream]
+        count, groups = self.units[stream], self.groups[stream]
+        return tuple((count - group - 1) // groups + 1 for group in range(groups))
+
+    def resized(self, stream: int, group: int, count: int) -> Layout:
+        """The same with another number of units in one subgroup."""
+        sides = [list(self.members(side)) for side in range(len(self.units))]
+        sides[stream][group] = count
+        units = tuple(sum(side) for side in sides)
+        return replace(self, units=units, sizes=tuple(tuple(side) for side in sides))
+
     @property
     def routes(self) -> int:
         """Parts that keys are cut into: the fewest of which the subgroups of every side are whole numbers."""
         return math.lcm(*self.groups)
+
+    def scaled_from(self, other: Layout) -> bool:
+        """Whether both differ in numbers of units only."""
+        return self.same_as(replace(other, units=self.units, sizes=self.sizes))
 
     def same_as(self, other: Layout) -> bool:
         """Whether both spread rows alike, whatever their epochs."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from braid.plan.expressions import Column
 from braid.plan.predicate import Conjunct, Output
+from braid.plan.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,9 @@ class Question:
     time_zone: str
     ansi: bool
     case_sensitive: bool
+    summary: Summary | None = None
+
+    @property
+    def leaving(self) -> pa.Schema:
+        """The columns that leave the query."""
+        return self.output_schema if self.summary is None else self.summary.schema

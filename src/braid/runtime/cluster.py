@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from braid.runtime.orders import IngestOrder, ProbeOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, ViewOrder
 
 
 class Cluster(Protocol):
@@ -18,6 +18,10 @@ class Cluster(Protocol):
 
     def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
         """Run one probe job: one report per slot."""
+        ...
+
+    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+        """Add a step's partial summaries to the view: one report per slot."""
         ...
 
     def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:

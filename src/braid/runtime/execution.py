@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from braid.control.elasticity import Elasticity
 from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
@@ -45,6 +46,7 @@ class Job:
 
     question: Question
     strategy: Strategy
+    elasticity: Elasticity | None
     frames: Sequence[DataFrame]
     checkpoint: str
     locations: Locations
@@ -80,7 +82,9 @@ class Execution:
         check_in_step(-1 if last is None else last.batch, self._last_spark_commit())
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
         sink = job.make_sink(self.id)
-        self._steps = StepRunner(plan, self._checkpoint, self._cluster, sink, self.run_id, layout)
+        self._steps = StepRunner(
+            plan, self._checkpoint, self._cluster, sink, self.run_id, layout, elasticity=job.elasticity
+        )
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self.query: Any = self._start()

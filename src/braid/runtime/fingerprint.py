@@ -25,6 +25,7 @@ def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str,
             "streams": {stream.name: _stream(question, plan, stream.number) for stream in question.streams},
             "predicates": [conjunct.written for conjunct in question.conjuncts],
             "selection": {output.name: output.sql for output in question.outputs},
+            **_summary(question),
             "settings": {
                 "time zone": question.time_zone,
                 "ANSI mode": question.ansi,
@@ -34,6 +35,15 @@ def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str,
         "storage": {stream.name: _storage(plan, stream) for stream in plan.streams},
         "pushdown": pushdown,
     }
+
+
+def _summary(question: Question) -> dict[str, Any]:
+    """What a summary's view means; a query without one has no such entry. How updates travel may change."""
+    summary = question.summary
+    if summary is None:
+        return {}
+    calls = [f"{call.function}({', '.join(question.outputs[n].sql for n in call.arguments)})" for call in summary.calls]
+    return {"summary": {"groups": summary.groups, "calls": calls, "over": summary.over_us, "time of": summary.time_of}}
 
 
 def continue_plan(

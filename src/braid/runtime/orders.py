@@ -14,7 +14,7 @@ from typing import Any
 
 from braid.control.merging import Merge
 from braid.plan.layout import Layout
-from braid.state.manifest import Block
+from braid.state.manifest import Block, View
 
 PROPERTY = "braid.order"
 
@@ -54,6 +54,7 @@ class ProbeOrder:
     first_round: int
     last_round: int
     carried: tuple[str, ...]
+    view_parts: int = 0
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> ProbeOrder:
@@ -67,10 +68,33 @@ class ProbeOrder:
             first_round=content["first_round"],
             last_round=content["last_round"],
             carried=tuple(content["carried"]),
+            view_parts=content["view_parts"],
         )
 
 
-def encode(order: IngestOrder | ProbeOrder) -> str:
+@dataclass(frozen=True)
+class ViewOrder:
+    """Add the partial summaries of a step to the view, and let out what changed.
+
+    Generations in `absorbed` are written anew with the step's own. `newest_us` is the newest result time with this
+    step's; what is older than `forget_us` is no longer needed.
+    """
+
+    step: int
+    run: str
+    view: View
+    partials: tuple[str, ...]
+    absorbed: tuple[int, ...]
+    newest_us: int | None
+    forget_us: int | None
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> ViewOrder:
+        lists = {name: tuple(content[name]) for name in ("partials", "absorbed")}
+        return ViewOrder(**{**content, **lists, "view": View.from_json(content["view"])})
+
+
+def encode(order: IngestOrder | ProbeOrder | ViewOrder) -> str:
     """The order as text small enough for a local property."""
     return base64.b85encode(zlib.compress(json.dumps(asdict(order)).encode(), 1)).decode()
 

@@ -24,7 +24,7 @@ from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.results import flat_columns, select_outputs
 from braid.runtime.tasks.segments import column_types
-from braid.runtime.tasks.work import TOLD, Locations, ProbeRun, ResultSink, Task, report_row, run_probe, tell
+from braid.runtime.tasks.work import TOLD, Locations, ProbeRun, Task, open_results, report_row, run_probe, tell
 from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
 
@@ -194,9 +194,8 @@ class FinishFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
-        files, staging = locate(self._locations.staging)
         order = ProbeOrder.from_json(content)
-        sink = ResultSink(self._plan, files, staging, _file_name(order, task), self._locations)
+        sink = open_results(self._plan, self._locations, order, _file_name(order, task))
         types = _flat_types(self._plan)
         reports = []
         for batch in batches:

@@ -65,7 +65,7 @@ def step_progress(
         "stateBlocks": len(manifest.blocks),
         "bytesMoved": delta.moved_bytes + carried_bytes + sum(u["received_bytes"] for r in reports for u in r["units"]),
         "held": {},
-        "adaptations": [],
+        "adaptations": list(delta.adaptations),
     }
 
 

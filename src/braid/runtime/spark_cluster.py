@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -21,11 +22,11 @@ from pyspark.sql import functions as sf
 
 from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
-from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, encode
+from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, ViewOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline
 from braid.runtime.session import require_mappable_memory, use_this_python
 from braid.runtime.tasks.context import current_task
-from braid.runtime.tasks.work import Locations, report_row, run_ingest
+from braid.runtime.tasks.work import Locations, report_row, run_ingest, run_view
 from braid.runtime.transport import map_batches
 
 PREDICATE_FAILURES = re.compile(
@@ -48,6 +49,7 @@ class SparkCluster:
         self._anchor = spark.range(0, slots, 1, slots).persist()
         self._pipeline = ProbePipeline(plan, locations, slots, self._anchor)
         self._batch: DataFrame | None = None
+        self._update: DataFrame | None = None
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
@@ -73,13 +75,19 @@ class SparkCluster:
     def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
         return self._collect(self._pipeline.job(order), order)
 
+    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+        if self._update is None:
+            function = ViewFunction(self._plan, self._locations, self.slots)
+            self._update = map_batches(self._anchor, function, REPORTS)
+        return self._collect(self._update, order)
+
     def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
         return self._pipeline.needs_jvm(order, round_number)
 
     def close(self) -> None:
         self._anchor.unpersist()
 
-    def _collect(self, frame: DataFrame, order: IngestOrder | ProbeOrder) -> list[dict[str, Any]]:
+    def _collect(self, frame: DataFrame, order: IngestOrder | ProbeOrder | ViewOrder) -> list[dict[str, Any]]:
         context = self._spark.sparkContext
         context.setLocalProperty(PROPERTY, encode(order))
         try:
@@ -103,6 +111,23 @@ class IngestFunction:
         task, content = current_task()
         order = IngestOrder.from_json(content)
         yield report_row(run_ingest(self._plan, self._stream, self._locations, order, task, batches))
+
+
+class ViewFunction:
+    """What Spark maps over the anchor to update a summary's view."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan = plan
+        self._locations = locations
+        self._slots = slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        order = ViewOrder.from_json(content)
+        for batch in batches:
+            for slot in batch.column(0).to_pylist():
+                own = replace(task, partition=slot)
+                yield report_row(run_view(self._plan, self._slots, self._locations, order, own))
 
 
 def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from braid.control.merging import decide_merges
+from braid.control.elasticity import Elasticity
+from braid.control.merging import Merge, decide_merges, decide_moves
+from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
 from braid.errors import RecoveryError
 from braid.optimizer.sequences import choose_orders
@@ -22,9 +24,11 @@ from braid.runtime.cluster import Cluster
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
 from braid.runtime.rounds import Found, require_success, run_rounds
+from braid.runtime.scaling import Spread, next_layout, subgroup_loads
 from braid.runtime.sinks import Sink
+from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
+from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move, View
 
 MERGE_ROWS_A_STEP = 1_000_000
 FADING = 0.9
@@ -43,6 +47,7 @@ class StepRunner:
         run: str,
         layout: Layout,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        elasticity: Elasticity | None = None,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
@@ -51,6 +56,7 @@ class StepRunner:
         self._run = run
         self._now_ms = now_ms
         self._layout = layout
+        self._elasticity = elasticity
         self.manifest = self._recover()
 
     def run(self, batch: int) -> dict[str, Any] | None:
@@ -78,7 +84,7 @@ class StepRunner:
         times = decide_times(self._plan, self.manifest.marks, now)
         if not any(times.idle) or not self._split_expired(times.watermarks)[1]:
             return None
-        delta = self._fix(self.manifest.batch, now, times, self._next_layout(), [])
+        delta = self._fix(self.manifest.batch, now, times, self._next_layout(now), [])
         return self._complete(delta, phases)
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
@@ -88,12 +94,17 @@ class StepRunner:
         with phases.phase("probe"):
             live, expired = self._split_expired(delta.watermarks)
             found = self._probe(delta, live) if delta.blocks else NOTHING
+            summed = self._update_view(delta, found.reports)
         with phases.phase("sink"):
-            moves = self._sink.deliver(delta.step, [file for report in found.reports for file in report["files"]])
+            leaving = found.reports if summed is None else summed.reports
+            moves = self._sink.deliver(delta.step, [file for report in leaving for file in report["files"]])
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, live, expired, found, moves)
             progress = step_progress(self._plan, delta, manifest, found.reports, found.carried_bytes, phases)
+            if summed is not None:
+                manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
+                progress |= summed.progress(progress["bytesMoved"])
             manifest = replace(manifest, progress=progress)
             self._checkpoint.write_manifest(manifest)
             self.manifest = manifest
@@ -117,10 +128,9 @@ class StepRunner:
         marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
         return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
 
-    def _next_layout(self) -> Layout:
-        """The layout new rows are stored under: the newest, or the strategy's if that spreads rows otherwise."""
-        newest = self.manifest.layout
-        return newest if newest.same_as(self._layout) else replace(self._layout, epoch=newest.epoch + 1)
+    def _next_layout(self, now_ms: int) -> Spread:
+        """The layout new rows are stored under, and what was adapted for it."""
+        return next_layout(self._plan, self.manifest, self._layout, self._elasticity, now_ms)
 
     def _layouts(self, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
         """The layouts that hold rows, the step's own last."""
@@ -132,17 +142,17 @@ class StepRunner:
         """Take the rows of a batch in, and fix the step."""
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, now)
-        layout = self._next_layout()
+        spread = self._next_layout(now)
         step = self.manifest.step + 1
-        reports = self._cluster.ingest(IngestOrder(step, self._run, times.watermarks, layout))
+        reports = self._cluster.ingest(IngestOrder(step, self._run, times.watermarks, spread.layout))
         require_success(self._plan, reports, step)
-        return self._fix(batch, now, times, layout, reports)
+        return self._fix(batch, now, times, spread, reports)
 
     def _fix(
-        self, batch: int, now_ms: int, times: StepTimes, layout: Layout, reports: list[dict[str, Any]]
+        self, batch: int, now_ms: int, times: StepTimes, spread: Spread, reports: list[dict[str, Any]]
     ) -> DeltaRecord:
         """Write down what the step has decided and taken in."""
-        step = self.manifest.step + 1
+        step, layout = self.manifest.step + 1, spread.layout
         delta = DeltaRecord(
             step=step,
             batch=batch,
@@ -158,23 +168,46 @@ class StepRunner:
             late_rows=tuple(_total(reports, stream.number, "late") for stream in self._plan.streams),
             late_files=self._late_moves(reports, step, now_ms),
             moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
+            adaptations=spread.adaptations,
+            pressures=spread.pressures,
+            checked_ms=spread.checked_ms,
         )
         self._checkpoint.write_delta(delta)
         return delta
 
     def _probe(self, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
+        layouts = self._layouts(delta, live)
         order = ProbeOrder(
             step=delta.step,
             run=self._run,
-            layouts=self._layouts(delta, live),
+            layouts=layouts,
             blocks=(*live, *delta.blocks),
             orders=delta.orders,
-            merges=decide_merges(self._plan, live, delta.watermarks, MERGE_ROWS_A_STEP, delta.layout.archive_us),
+            merges=self._rewrites(delta, live, layouts),
             first_round=0,
             last_round=0,
             carried=(),
+            view_parts=self._view.parts if self._plan.summary else 0,
         )
         return run_rounds(self._plan, self._cluster, order)
+
+    def _rewrites(self, delta: DeltaRecord, live: tuple[Block, ...], layouts: tuple[Layout, ...]) -> tuple[Merge, ...]:
+        """Blocks to be written anew: those that move to another layout, and small ones that become one."""
+        moves = decide_moves(self._plan, live, layouts, delta.watermarks, MERGE_ROWS_A_STEP)
+        moving = {file for move in moves for file in move.files}
+        resting = [block for block in live if block.file not in moving]
+        archive = delta.layout.archive_us
+        return (*moves, *decide_merges(self._plan, resting, delta.watermarks, MERGE_ROWS_A_STEP, archive))
+
+    @property
+    def _view(self) -> View:
+        return self.manifest.view or new_view(self._cluster.slots)
+
+    def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> Summed | None:
+        """Add the step's results to the summary, if the query has one."""
+        if self._plan.summary is None:
+            return None
+        return update_view(self._plan, self._cluster, self._view, delta, self._run, reports)
 
     def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
         dead = [is_expired(self._plan, b.stream, b.max_time, watermarks) for b in self.manifest.blocks]
@@ -203,6 +236,10 @@ class StepRunner:
             moves=(*delta.late_files, *moves),
             dropped=(*found.merged, *(block.file for block in expired), *found.carried),
             fanouts=_blend(self.manifest.fanouts, found.reports),
+            view=self.manifest.view,
+            loads=subgroup_loads(self._plan, self._layouts(delta, blocks), found.reports) or self.manifest.loads,
+            pressures=delta.pressures,
+            checked_ms=delta.checked_ms,
         )
 
     def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:

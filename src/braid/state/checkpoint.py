@@ -96,6 +96,8 @@ class Checkpoint:
     def sweep(self, manifest: Manifest | None, delta: DeltaRecord | None) -> int:
         """At start: delete every block, staged file and old record that nothing names; how many were."""
         named = {block.file for block in manifest.blocks} if manifest else set()
+        if manifest is not None and manifest.view is not None:
+            named |= {block.file for block in manifest.view.blocks}
         staged = {move.source.rsplit("/", 1)[1] for move in manifest.moves} if manifest else set()
         if delta is not None:
             named |= {block.file for block in delta.blocks}

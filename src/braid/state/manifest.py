@@ -65,6 +65,51 @@ class Fanout:
 
 
 @dataclass(frozen=True)
+class Pressure:
+    """What a subgroup of a side asked for, more units (1) or fewer (-1), and how often in a row."""
+
+    stream: int
+    group: int
+    wish: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """The bytes that a subgroup of a side holds."""
+
+    stream: int
+    group: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ViewBlock:
+    """A file of a summary's view; `generation` is the step that wrote it."""
+
+    file: str
+    generation: int
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True)
+class View:
+    """What a summary knows after a step: partial totals that add up, cut by group into `parts`, newest block last.
+
+    `newest_us` is the newest result time that has left.
+    """
+
+    parts: int
+    blocks: tuple[ViewBlock, ...] = ()
+    newest_us: int | None = None
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> View:
+        return View(**{**content, "blocks": tuple(ViewBlock(**block) for block in content["blocks"])})
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none)."""
 
@@ -78,6 +123,10 @@ class Manifest:
     moves: tuple[Move, ...] = ()
     dropped: tuple[str, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
+    view: View | None = None
+    loads: tuple[Load, ...] = ()
+    pressures: tuple[Pressure, ...] = ()
+    checked_ms: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -97,6 +146,9 @@ class Manifest:
         known["moves"] = tuple(Move(**move) for move in content["moves"])
         known["fanouts"] = tuple(Fanout(**fanout) for fanout in content["fanouts"])
         known["dropped"] = tuple(content["dropped"])
+        known["view"] = None if content["view"] is None else View.from_json(content["view"])
+        known["loads"] = tuple(Load(**load) for load in content["loads"])
+        known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         return Manifest(**known)
 
 
@@ -118,6 +170,9 @@ class DeltaRecord:
     late_rows: tuple[int, ...]
     late_files: tuple[Move, ...]
     moved_bytes: int
+    adaptations: tuple[str, ...] = ()
+    pressures: tuple[Pressure, ...] = ()
+    checked_ms: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -129,4 +184,5 @@ class DeltaRecord:
         known["orders"] = tuple(tuple(order) for order in content["orders"])
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])
+        known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         return DeltaRecord(**known)

@@ -22,8 +22,8 @@ from braid.kernels.vectors import Vector
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.question import Question
-from braid.runtime.orders import IngestOrder, ProbeOrder, decode, encode
-from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe
+from braid.runtime.orders import IngestOrder, ProbeOrder, ViewOrder, decode, encode
+from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe, run_view
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]
@@ -81,6 +81,10 @@ class InlineCluster:
         order = ProbeOrder.from_json(decode(encode(order)))
         return [self._run(partial(self._look_up, order, slot)) for slot in range(self.slots)]
 
+    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+        order = ViewOrder.from_json(decode(encode(order)))
+        return [self._run(partial(self._update, order, slot)) for slot in range(self.slots)]
+
     def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
         return False
 
@@ -90,6 +94,9 @@ class InlineCluster:
 
     def _look_up(self, order: ProbeOrder, slot: int, attempt: int) -> dict[str, Any]:
         return run_probe(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+
+    def _update(self, order: ViewOrder, slot: int, attempt: int) -> dict[str, Any]:
+        return run_view(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
 
     def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
         """One task, as often as its fate says; reports travel as text, as they do from Spark's workers."""

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from braid.control.elasticity import Elasticity
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
@@ -39,18 +40,21 @@ class InlineQuery:
         clock: ManualClock | None = None,
         files: Files | None = None,
         fate: Callable[[int], Fate] = lambda _: "once",
+        elasticity: Elasticity | None = None,
     ) -> None:
         files = LocalFiles() if files is None else files
         plan = build_plan(question)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
         self._output = f"{directory}/out"
-        self._schema = question.output_schema
+        self._schema = question.leaving
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
         self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         sink = FileSink(files, self._output, "inline")
         run = uuid.uuid4().hex
-        self.steps = StepRunner(plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock())
+        self.steps = StepRunner(
+            plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock(), elasticity
+        )
 
     @property
     def last_batch(self) -> int:

@@ -6,8 +6,9 @@ The selection is every column of every stream, as `stream_column`, and the resul
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -17,6 +18,8 @@ from braid.plan.expressions import Call, Column, Expression, columns_of, streams
 from braid.plan.join import RESULT_TIME
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 from braid.plan.question import Question, StreamQuestion
+from braid.plan.summary import Call as SummaryCall
+from braid.plan.summary import Function, Summary, Updates
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 ARROW_TYPES: dict[str, pa.DataType] = {
@@ -60,6 +63,10 @@ class Draft:
     def __init__(self) -> None:
         self.streams: list[DraftStream] = []
         self._conjuncts: list[Conjunct] = []
+        self._groups: tuple[Column, ...] | None = None
+        self._calls: tuple[tuple[Function, tuple[Column, ...]], ...] = ()
+        self._over_us: int | None = None
+        self._updates: Updates = "batched"
 
     def stream(
         self,
@@ -102,11 +109,34 @@ class Draft:
         self._conjuncts.append(Conjunct(name, name, tuple(dict.fromkeys(columns)), None, True, function=predicate))
         return self
 
+    def aggregate(
+        self,
+        groups: Sequence[Column],
+        *calls: tuple[Function, tuple[Column, ...]],
+        over_us: int | None = None,
+        updates: Updates = "batched",
+    ) -> Draft:
+        """Aggregate the results by group: functions of columns, over all results or a stretch of result time."""
+        self._groups, self._calls, self._over_us, self._updates = tuple(groups), calls, over_us, updates
+        return self
+
+    def distinct(self, *columns: Column) -> Draft:
+        """Let each different row of these columns out once."""
+        self._groups = columns
+        return self
+
     def question(self) -> Question:
-        outputs = [_output(column) for stream in self.streams for column in stream.question.columns]
-        outputs.append(_output(Column(RESULT_TIME, -1, "timestamp")))
+        columns = [column for stream in self.streams for column in stream.question.columns]
+        columns.append(Column(RESULT_TIME, -1, "timestamp"))
+        if self._groups is not None:
+            columns = [*self._groups, *(column for _, arguments in self._calls for column in arguments)]
+            columns += [] if self._over_us is None else [Column(RESULT_TIME, -1, "timestamp")]
+        outputs = [replace(_output(column), name=f"{n}_{column.name}") for n, column in enumerate(columns)]
+        if self._groups is None:
+            outputs = [_output(column) for column in columns]
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
         return Question(
+            summary=self._summary(),
             streams=tuple(stream.question for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
@@ -115,6 +145,29 @@ class Draft:
             ansi=True,
             case_sensitive=False,
         )
+
+    def _summary(self) -> Summary | None:
+        if self._groups is None:
+            return None
+        calls, place = [], len(self._groups)
+        for function, arguments in self._calls:
+            calls.append(SummaryCall(function, tuple(range(place, place + len(arguments)))))
+            place += len(arguments)
+        fields = [pa.field(f"{n}_{column.name}", ARROW_TYPES[column.type]) for n, column in enumerate(self._groups)]
+        fields += [pa.field(f"{n}_{call[0]}", _call_type(*call)) for n, call in enumerate(self._calls)]
+        timed: Literal["result"] | None = None if self._over_us is None else "result"
+        return Summary(
+            len(self._groups), tuple(calls), self._over_us, self._updates, timed, ansi=True, schema=pa.schema(fields)
+        )
+
+
+def _call_type(function: Function, arguments: tuple[Column, ...]) -> pa.DataType:
+    if function in ("count", "count_distinct"):
+        return pa.int64()
+    if function in ("min", "max"):
+        return ARROW_TYPES[arguments[0].type]
+    whole = function == "sum" and arguments[0].type in ("tinyint", "smallint", "int", "bigint")
+    return pa.int64() if whole else pa.float64()
 
 
 def conjunct(expression: Expression) -> Conjunct:

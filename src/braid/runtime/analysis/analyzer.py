@@ -69,6 +69,33 @@ class Analyzer:
         _refuse_duplicates(outputs)
         return outputs
 
+    def aggregate_call(self, text: str) -> tuple[str, list[str], str, bool]:
+        """An aggregate's function, its arguments' texts, its name, and whether it is over different values."""
+        parsed = self._resolver.parse(text, "selection")
+        if parsed.kind == "MultiAlias":
+            unsupported(text, "selection", "several names for one expression")
+        call = parsed.children[0] if parsed.kind == "Alias" else parsed
+        alone = self._unaliased(text, parsed)
+        if call.kind != "UnresolvedFunction":
+            raise QueryError(
+                f"The aggregate {text.strip()} is not one call of an aggregate function.",
+                hint="Write it as in sum(o.price * q.n) AS total; compute with totals on the rows that leave.",
+            )
+        if call.java.filter().isDefined():
+            raise QueryError(
+                f"The aggregate {text.strip()} has a FILTER clause.",
+                hint="Write the condition into the argument: sum(CASE WHEN condition THEN x END).",
+            )
+        function = str(call.java.nameParts().mkString(".")).lower()
+        given = call.java.arguments()
+        arguments = [str(given.apply(number).sql()) for number in range(given.size())]
+        name = str(parsed.java.name()) if parsed.kind == "Alias" else _call_name(alone)
+        return function, arguments, name, bool(call.java.isDistinct())
+
+    def aggregate_type(self, function: str, arguments: Sequence[str], written: str) -> str:
+        """The type of an aggregate of expressions over flat columns, as Spark's JSON."""
+        return self._resolver.aggregate_type(function, arguments, written)
+
     def _split(self, text: str, whole: Node) -> tuple[str, ...]:
         """The conjuncts' texts, or the whole when a cut is not what Spark's parser understood."""
         pieces, expected = splitting.conjuncts(text), leaves(whole)
@@ -211,6 +238,11 @@ def _automatic_name(analyzed: Analyzed) -> str:
         flat = re.escape(".".join((one.column.name, *one.fields)))
         name = re.sub(rf"(?<![\w.]){flat}(?!\w)", one.reference.written.replace("\\", r"\\"), name)
     return name
+
+
+def _call_name(text: str) -> str:
+    """Spark's name of a call without an alias, its arguments as the user wrote them."""
+    return re.sub(r"(?i)^count\s*\(\s*\*\s*\)$", "count(1)", text)
 
 
 def _string(text: str) -> str:

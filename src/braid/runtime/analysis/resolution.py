@@ -106,6 +106,20 @@ class Resolver:
         root = Node(plan.expressions().apply(0))
         return (root.children[0] if root.kind == "Alias" else root), frame.columns[0]
 
+    def aggregate_type(self, function: str, arguments: Sequence[str], written: str) -> str:
+        """The type of an aggregate function of expressions over flat columns, as Spark's JSON."""
+        names = [f"a{number}" for number in range(len(arguments))]
+        inner = [f"{sql} AS {name}" for name, sql in zip(names, arguments, strict=True)]
+        try:
+            with quiet():
+                frame = self._empty.selectExpr(*inner) if inner else self._empty
+                return frame.selectExpr(f"{function}({', '.join(names) or '1'})").schema[0].dataType.json()
+        except AnalysisException as error:
+            raise QueryError(
+                f"The aggregate {written} cannot be resolved: {_spark_message(error)}",
+                hint="Cast its argument to a type the function takes.",
+            ) from None
+
 
 def leaves(node: Node) -> tuple[Node, ...]:
     """The conjuncts of a parsed tree, in order."""

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from braid.control.merging import Merge
+from braid.kernels.keys import part_keys
 from braid.kernels.rows import Rows, concat_rows
-from braid.placement.units import Placed
+from braid.placement.units import Placed, is_primary, store_at
+from braid.plan.layout import Layout
 from braid.runtime.tasks.ingest import sorted_segments
 from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.blocks import BlockWriter, Segment
@@ -27,21 +29,57 @@ def merge_blocks(
     by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
     for segment, rows in _useful_rows(merge, owned, store):
         by_place[segment.unit, segment.route].append(rows)
-    if not by_place:
+    pieces = []
+    for (unit, route), parts in sorted(by_place.items()):
+        rows = concat_rows(parts)
+        pieces.append((rows, Placed(np.full(rows.length, unit), np.full(rows.length, route))))
+    return _write(merge, merge.epoch, tuple(sorted(owned)), pieces, inputs, store, files, path)
+
+
+def move_blocks(
+    merge: Merge,
+    layouts: tuple[Layout, Layout],
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    """The rows of this slot's units in their old layout, at their places in the new one; of copies only one moves."""
+    old, new = layouts
+    primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
+    pieces, salt = [], inputs[0].last_step
+    common = store.plan.common_part
+    for _, rows in _useful_rows(merge, primary, store):
+        keys = None if common is None else part_keys(store.plan.parts[common], merge.stream, rows)
+        pieces.append((rows, store_at(new, merge.stream, keys, rows.length, salt)))
+        salt += rows.length
+    return _write(merge, new.epoch, None, pieces, inputs, store, files, path)
+
+
+def _write(
+    merge: Merge,
+    epoch: int,
+    units: tuple[int, ...] | None,
+    pieces: list[tuple[Rows, Placed]],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    if not pieces:
         return None
     with BlockWriter(files, path) as writer:
-        for (unit, route), parts in sorted(by_place.items()):
-            rows = concat_rows(parts)
-            placed = Placed(np.full(rows.length, unit), np.full(rows.length, route))
-            for piece in sorted_segments(store.plan, merge.stream, rows, placed):
-                writer.add(*piece)
+        for rows, placed in pieces:
+            for segment in sorted_segments(store.plan, merge.stream, rows, placed):
+                writer.add(*segment)
     return Block(
         file=path.rsplit("/", 1)[1],
         stream=merge.stream,
         first_step=min(block.first_step for block in inputs),
         last_step=max(block.last_step for block in inputs),
-        epoch=merge.epoch,
-        units=tuple(sorted(owned)),
+        epoch=epoch,
+        units=units,
         rows=writer.rows,
         size=writer.size,
         min_time=min(segment.min_time for segment in writer.segments),

@@ -12,7 +12,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -21,15 +21,17 @@ from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
-from braid.runtime.orders import IngestOrder, ProbeOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, ViewOrder
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
-from braid.runtime.tasks.merge import merge_blocks
+from braid.runtime.tasks.merge import merge_blocks, move_blocks
+from braid.runtime.tasks.partials import PartialSink
 from braid.runtime.tasks.probe import SlotProbe
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
+from braid.runtime.tasks.views import SlotView, write_update
 from braid.state.cache import LocalCopies, copies_directory
-from braid.state.files import Files, locate
+from braid.state.files import locate
 
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
 TOLD = (PredicateError, CorruptStateError)
@@ -153,8 +155,7 @@ class ProbeRun:
         }
 
     def _write_results(self) -> dict[str, Any]:
-        files, staging = locate(self._locations.staging)
-        results = ResultSink(self._plan, files, staging, self._name, self._locations)
+        results = open_results(self._plan, self._locations, self._order, self._name)
         for _, _, pairs in self.found():
             results.add(select_outputs(self._plan, pairs))
         return {**self.report(), **results.close()}
@@ -167,7 +168,8 @@ class ProbeRun:
 
     def _merge(self, number: int) -> Any:
         merge = self._order.merges[number]
-        layout = next(layout for layout in self._order.layouts if layout.epoch == merge.epoch)
+        layouts = {layout.epoch: layout for layout in self._order.layouts}
+        layout = layouts[merge.epoch]
         units = units_of(layout, len(self._plan.streams))
         owned = {
             unit.number
@@ -176,16 +178,53 @@ class ProbeRun:
         }
         inputs = [block for block in self._order.blocks if block.file in merge.files]
         path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
+        if merge.into is not None:
+            return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self.store, self._files, path)
         return merge_blocks(merge, owned, inputs, self.store, self._files, path)
+
+
+def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder, task: Task) -> dict[str, Any]:
+    """One task of a summary's update: add the step's partial summaries to the view of this slot's parts."""
+    summary = plan.summary
+    if summary is None:
+        raise RuntimeError("this join has no summary")
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-v{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} view")
+    store.keep_only([*(block.file for block in order.view.blocks), *order.partials])
+    view = SlotView(summary, order, task.partition, slots, store)
+    results = _result_writer(locations, name, summary.schema)
+    path = f"{checkpoint}/blocks/{name}.block"
+    return told(lambda: write_update(view, summary, order.view.parts, files, path, results))
+
+
+class Results(Protocol):
+    """Where a task's results go."""
+
+    def add(self, batch: pa.RecordBatch) -> None: ...
+    def close(self) -> dict[str, Any]: ...
+
+
+def open_results(plan: JoinPlan, locations: Locations, order: ProbeOrder, name: str) -> Results:
+    """A sink for a probe task's results: files in staging, or a partial summary."""
+    if plan.summary is None:
+        return ResultSink(_result_writer(locations, name, plan.output_schema))
+    files, checkpoint = locate(locations.checkpoint)
+    return PartialSink(plan.summary, files, f"{checkpoint}/blocks/{name}.partial", order.view_parts)
+
+
+def _result_writer(locations: Locations, name: str, schema: pa.Schema) -> ResultWriter | None:
+    if locations.discard:
+        return None
+    files, staging = locate(locations.staging)
+    return ResultWriter(files, staging, name, schema, locations.compression)
 
 
 class ResultSink:
     """Selected rows written to staging, or only counted when the run discards them."""
 
-    def __init__(self, plan: JoinPlan, files: Files, directory: str, name: str, locations: Locations) -> None:
-        self._writer = None
-        if not locations.discard:
-            self._writer = ResultWriter(files, directory, name, plan.output_schema, locations.compression)
+    def __init__(self, writer: ResultWriter | None) -> None:
+        self._writer = writer
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:

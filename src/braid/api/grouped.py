@@ -1,0 +1,34 @@
+"""`join.groupBy(...)`: the groups of an aggregation, until it is told what to keep of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, get_args
+
+from braid.errors import QueryError
+from braid.plan.durations import duration_us
+from braid.plan.summary import Updates
+from braid.runtime.analysis import analyze_grouping
+
+if TYPE_CHECKING:
+    from braid.api.join import Join
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Groups of a join's results. Made by `Join.groupBy`."""
+
+    _join: Join
+    _expressions: tuple[str, ...]
+
+    def agg(self, *expressions: str, over: str | timedelta = "all", updates: Updates = "batched") -> Join:
+        """Keep these aggregates of each group: over all results, or over those of the newest stretch of result time."""
+        if updates not in get_args(Updates):
+            raise QueryError(
+                f".agg(updates=...) is one of {', '.join(get_args(Updates))}, but got {updates!r}.",
+                hint='Leave it out: "batched" is the default.',
+            )
+        grouping = analyze_grouping(self._join._analyzer, self._expressions, expressions)
+        over_us = None if over == "all" else duration_us("over", over)
+        return replace(self._join, outputs=None, grouping=grouping, over_us=over_us, updates=updates)

@@ -1,0 +1,61 @@
+"""Which blocks of a view to write anew, and what it may forget.
+
+A step's own block takes in those before it while they are not much larger than all it has taken in, so a view of n
+rows has O(log n) blocks and a row is written O(log n) times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from braid.plan.join import JoinPlan
+from braid.state.manifest import View
+
+WORTH_ABSORBING = 2
+PARTS_A_SLOT = 4
+FEWEST_PARTS = 8
+
+
+def new_view(slots: int) -> View:
+    """An empty view, in enough parts for a cluster that grows a little."""
+    return View(parts=max(FEWEST_PARTS, PARTS_A_SLOT * slots))
+
+
+def decide_absorbed(view: View, fresh_rows: int) -> tuple[int, ...]:
+    """The generations that a step's block takes in, given an upper bound of its own rows."""
+    rows: dict[int, int] = {}
+    for block in view.blocks:
+        rows[block.generation] = rows.get(block.generation, 0) + block.rows
+    chosen: list[int] = []
+    taken = max(1, fresh_rows)
+    for generation in sorted(rows, reverse=True):
+        if rows[generation] > WORTH_ABSORBING * taken:
+            break
+        taken += rows[generation]
+        chosen.append(generation)
+    return tuple(chosen)
+
+
+def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
+    """The time below which no result can repeat a distinct row that is known; None if any may.
+
+    A row with its result time repeats only while some stream may still bring a row that old. A row with the event time
+    of a stream repeats while that stream's row may come, or may still be joined.
+    """
+    summary = plan.summary
+    if summary is None or summary.time_of is None or not summary.is_distinct:
+        return None
+    limits: list[int | None] = list(watermarks)
+    if summary.time_of != "result":
+        own = summary.time_of
+        reaches = plan.retention_us[own]
+        limits = [
+            watermark if other == own else _earlier(watermark, reaches[other])
+            for other, watermark in enumerate(watermarks)
+        ]
+    known = [limit for limit in limits if limit is not None]
+    return min(known) if len(known) == len(limits) else None
+
+
+def _earlier(watermark: int | None, reach: int | None) -> int | None:
+    return None if watermark is None or reach is None else watermark - reach

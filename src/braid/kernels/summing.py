@@ -1,0 +1,262 @@
+"""Partial summaries: tables of groups with partial totals, which add up to larger ones in any order.
+
+Table 0 has a row per group (and result time, where the summary slides): how many results, and for every call its
+partial columns. Each call that counts different values has a table of its own, with a row per group and value. A
+distinct selection has only table 0, without totals. Every table has the hash of what it is looked up by, and is kept
+sorted by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.errors import PredicateError
+from braid.kernels.hashing import row_hashes
+from braid.kernels.keys import Keys
+from braid.plan.summary import Call, Summary
+
+HASH, TIME, ROWS, FRESH = "#hash", "#time", "#rows", "#fresh"
+EVERYTHING = "g"
+LARGEST = (1 << 63) - 1
+
+
+def unit_rows(summary: Summary, results: pa.RecordBatch) -> list[pa.Table]:
+    """Every result as the partial summary of itself alone, one table a number."""
+    groups = {f"g{n}": _normal(results.column(n)) for n in range(summary.groups)}
+    if not groups:
+        groups = {EVERYTHING: pa.array(np.zeros(results.num_rows, np.int8))}
+    times = {}
+    if summary.time_of is not None:
+        times = {TIME: results.column(results.num_columns - 1).cast(pa.int64())}
+    main = {**groups, **times}
+    if not summary.is_distinct:
+        main[ROWS] = pa.array(np.ones(results.num_rows, np.int64))
+    for number, call in enumerate(summary.calls):
+        main |= _unit_columns(number, call, results)
+    tables = [pa.table(main)]
+    for number in summary.sets:
+        values = [_normal(results.column(n)) for n in summary.calls[number].arguments]
+        table = pa.table({**groups, **{f"v{n}": value for n, value in enumerate(values)}, **times})
+        for n in range(len(values)):
+            table = table.filter(table[f"v{n}"].is_valid())
+        tables.append(table)
+    return tables
+
+
+def add_up(summary: Summary, number: int, tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of the given number from several, a row for each of its keys."""
+    plain = [table.drop_columns([HASH]) if HASH in table.column_names else table for table in tables]
+    whole = pa.concat_tables(plain, promote_options="default")
+    keys = key_columns(summary, number, whole)
+    totals = [name for name in whole.column_names if name not in keys]
+    _require_room(summary, whole, totals)
+    grouped = whole.group_by(keys, use_threads=False)
+    added = grouped.aggregate([(name, _how(summary, name)) for name in totals])
+    return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
+
+
+def key_columns(summary: Summary, number: int, table: pa.Table) -> list[str]:
+    """The columns whose values a row stands for; a set that slides keeps the newest time of each value."""
+    keys = [name for name in table.column_names if name[0] in "gv"]
+    return [*keys, TIME] if number == 0 and TIME in table.column_names else keys
+
+
+def with_hashes(summary: Summary, number: int, table: pa.Table) -> pa.Table:
+    """The table with the hash of what it is looked up by, sorted by it.
+
+    A set is looked up by group and value, to see which are new; one that slides by group, to count it anew.
+    """
+    names = [name for name in table.column_names if name[0] == "g" or (name[0] == "v" and not summary.slides)]
+    hashes = row_hashes([table[name] for name in names], table.num_rows)
+    order = np.argsort(hashes, kind="stable")
+    return table.take(pa.array(order)).append_column(HASH, pa.array(hashes[order])).combine_chunks()
+
+
+def group_names(table: pa.Table) -> list[str]:
+    return [name for name in table.column_names if name[0] == "g"]
+
+
+def group_hashes(table: pa.Table) -> Keys:
+    return row_hashes([table[name] for name in group_names(table)], table.num_rows)
+
+
+def unseen(summary: Summary, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
+    """The rows of `fresh` that are not in `known`, which has all that share a hash with them."""
+    keys = key_columns(summary, number, fresh)
+    marked = pa.concat_tables([marked_as(0, fresh.select(keys)), marked_as(1, known.select(keys))])
+    found = marked.group_by(keys, use_threads=False).aggregate([(FRESH, "max")])
+    return found.filter(pc.equal(found[f"{FRESH}_max"], 0)).select(keys).combine_chunks()
+
+
+def newly_counted(call: int, novel: pa.Table) -> pa.Table:
+    """What values that a set had not seen add to table 0: to their groups' count, and no result."""
+    groups = novel.select(group_names(novel))
+    return groups.append_column(f"n{call}", pa.array(np.ones(novel.num_rows, np.int64)))
+
+
+def nothing_of(table: pa.Table) -> pa.Table:
+    """The groups of a table, each once, with no results."""
+    names = group_names(table)
+    groups = table.select(names).group_by(names, use_threads=False).aggregate([])
+    return groups.append_column(ROWS, pa.array(np.zeros(groups.num_rows, np.int64)))
+
+
+def marked_as(mark: int, table: pa.Table) -> pa.Table:
+    """The table with a mark on every row; of equal groups the largest mark counts."""
+    return table.append_column(FRESH, pa.array(np.full(table.num_rows, mark, np.int8)))
+
+
+def finish(summary: Summary, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
+    """What leaves: groups with their values. `sets` has, where the summary slides, the live values of each set."""
+    arrays = [_chunk(groups[f"g{n}"]) for n in range(summary.groups)]
+    wanted = [field.type for field in summary.schema]
+    for number, call in enumerate(summary.calls):
+        if number in sets:
+            groups = groups.append_column(f"n{number}", _counted(groups, sets[number]))
+        arrays.append(_value(groups, number, call, wanted[summary.groups + number]))
+    typed = [array if array.type.equals(kind) else array.cast(kind) for array, kind in zip(arrays, wanted, strict=True)]
+    return pa.RecordBatch.from_arrays(typed, schema=summary.schema)
+
+
+def _unit_columns(number: int, call: Call, results: pa.RecordBatch) -> dict[str, pa.Array]:
+    if call.function == "count_distinct":
+        return {}
+    if not call.arguments:
+        return {}
+    value = results.column(call.arguments[0])
+    if call.function == "count":
+        return {f"n{number}": value.is_valid().cast(pa.int64())}
+    if call.function in ("min", "max"):
+        return {f"m{number}": _orderable(value)}
+    return {
+        f"n{number}": value.is_valid().cast(pa.int64()),
+        f"s{number}": value.cast(_sum_type(call, value.type)),
+    }
+
+
+def _sum_type(call: Call, kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(38, kind.scale)
+    return pa.int64() if call.function == "sum" and pa.types.is_integer(kind) else pa.float64()
+
+
+def _how(summary: Summary, name: str) -> str:
+    if name in (TIME, FRESH):
+        return "max"
+    if name[0] == "m":
+        return summary.calls[int(name[1:])].function
+    return "sum"
+
+
+def _normal(column: pa.Array) -> pa.Array:
+    """Floating numbers as groups and different values see them: one NaN, one zero."""
+    if not pa.types.is_floating(column.type):
+        return column
+    values = column.fill_null(0.0).to_numpy() + 0.0
+    values[np.isnan(values)] = np.nan
+    return pa.array(values, column.type, mask=_nulls(column))
+
+
+def _orderable(column: pa.Array) -> pa.Array:
+    """Floating numbers as integers in Spark's order, where NaN is the largest; other types are their own."""
+    if not pa.types.is_floating(column.type):
+        return column
+    values = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
+    values[np.isnan(values)] = np.nan
+    bits = values.view(np.int64)
+    return pa.array(np.where(bits < 0, bits ^ np.int64(LARGEST), bits), mask=_nulls(column))
+
+
+def _from_orderable(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    bits = column.fill_null(0).to_numpy()
+    values = np.where(bits < 0, bits ^ np.int64(LARGEST), bits).view(np.float64)
+    return pa.array(values, mask=_nulls(column)).cast(wanted)
+
+
+def _nulls(column: pa.Array) -> npt.NDArray[np.bool_] | None:
+    return None if column.null_count == 0 else column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _require_room(summary: Summary, table: pa.Table, totals: list[str]) -> None:
+    """Refuse a sum of whole numbers that 64 bits cannot hold, as Spark's ANSI mode does."""
+    for name in totals:
+        if not summary.ansi or name[0] != "s" or table[name].type != pa.int64():
+            continue
+        edges = pc.min_max(table[name])
+        largest = max(abs(edges["min"].as_py() or 0), abs(edges["max"].as_py() or 0))
+        if largest * table.num_rows <= LARGEST:
+            continue
+        keys = key_columns(summary, 0, table)
+        exact = table.select(keys).append_column("wide", table[name].cast(pa.decimal128(19, 0)))
+        sums = exact.group_by(keys, use_threads=False).aggregate([("wide", "sum")])["wide_sum"]
+        extremes = pc.min_max(sums)
+        if max(extremes["max"].as_py() or 0, -1 - (extremes["min"].as_py() or 0)) > LARGEST:
+            raise PredicateError(
+                "An aggregation was computed and a sum overflowed.",
+                "Spark's ANSI mode allows only sums that fit BIGINT.",
+                "sum a wider type, as in sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE)).",
+            )
+
+
+def _counted(groups: pa.Table, live: pa.Table) -> pa.Array:
+    """How many different values each group has."""
+    names = group_names(groups)
+    one = live.select(names).append_column("n", pa.array(np.ones(live.num_rows, np.int64)))
+    none = groups.select(names).append_column("n", pa.array(np.zeros(groups.num_rows, np.int64)))
+    place = none.append_column("place", pa.array(np.arange(groups.num_rows)))
+    one = one.append_column("place", pa.array(np.full(live.num_rows, groups.num_rows)))
+    found = pa.concat_tables([place, one]).group_by(names, use_threads=False)
+    counted = found.aggregate([("n", "sum"), ("place", "min")])
+    counted = counted.filter(pc.less(counted["place_min"], groups.num_rows)).sort_by("place_min")
+    return counted["n_sum"]
+
+
+def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa.Array:
+    if call.function in ("count", "count_distinct"):
+        name = f"n{number}" if call.arguments else ROWS
+        if name not in groups.column_names:
+            return pa.array(np.zeros(groups.num_rows, np.int64))
+        return _chunk(groups[name]).fill_null(0)
+    if call.function in ("min", "max"):
+        extreme = _chunk(groups[f"m{number}"])
+        return _from_orderable(extreme, wanted) if pa.types.is_floating(wanted) else extreme
+    total, count = _chunk(groups[f"s{number}"]), _chunk(groups[f"n{number}"])
+    if call.function == "sum":
+        return total
+    if pa.types.is_decimal(total.type):
+        return _decimal_average(total, count, wanted)
+    return pc.divide(total, pc.if_else(pc.equal(count, 0), pa.scalar(None, pa.int64()), count).cast(pa.float64()))
+
+
+def _decimal_average(total: pa.Array, count: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Sum over count with more digits, halves away from zero, as Spark divides decimals."""
+    absent = pc.or_(total.is_null(), pc.equal(count, 0)).to_numpy(zero_copy_only=False)
+    sums = _unscaled(pc.if_else(pa.array(absent), pa.scalar(0, total.type), total))
+    counts = np.where(absent, 1, count.fill_null(1).to_numpy()).astype(object)
+    scaled = np.abs(sums) * 10 ** (wanted.scale - total.type.scale)
+    rounded = (2 * scaled + counts) // (2 * counts)
+    return _from_unscaled(np.where(sums < 0, -rounded, rounded), absent, wanted)
+
+
+def _unscaled(column: pa.Array) -> npt.NDArray[np.object_]:
+    """Decimals of 128 bits as whole numbers of any size."""
+    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
+    low, high = words[::2].view(np.uint64), words[1::2]
+    return np.asarray(high.astype(object) * (1 << 64) + low.astype(object))
+
+
+def _from_unscaled(values: npt.NDArray[np.object_], absent: npt.NDArray[np.bool_], wanted: pa.DataType) -> pa.Array:
+    words = np.empty((len(values), 2), np.int64)
+    words[:, 0] = (values & ((1 << 64) - 1)).astype(np.uint64).view(np.int64)
+    words[:, 1] = (values >> 64).astype(np.int64)
+    whole = pa.Array.from_buffers(wanted, len(values), [None, pa.py_buffer(words)])
+    return pc.if_else(pa.array(absent), pa.scalar(None, wanted), whole)
+
+
+def _chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

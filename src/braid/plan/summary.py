@@ -1,0 +1,57 @@
+"""Summaries: what becomes of results that are not wanted one by one.
+
+An aggregation groups them and keeps totals; a distinct selection lets each different row out once. Both are plans over
+the join's outputs by position: first those that make the group, then the arguments of the calls, and last, where the
+summary depends on it, the result time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+Function = Literal["count", "sum", "avg", "min", "max", "count_distinct"]
+Updates = Literal["batched", "immediate"]
+"""`batched`: a task sends what all its results of a step come to; `immediate`: it sends every result's change."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An aggregate function of some outputs; `count` without arguments counts results."""
+
+    function: Function
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Groups of the first `groups` outputs, with a total for each call.
+
+    `over_us` None: over all results so far; else over those whose result time is within that of the newest. Without
+    calls the summary is the distinct rows themselves, each let out once. `time_of` says whose time the last output is:
+    "result", or the number of a stream by whose event time a distinct row may be forgotten; None: there is none.
+    `schema` is what leaves.
+    """
+
+    groups: int
+    calls: tuple[Call, ...]
+    over_us: int | None
+    updates: Updates
+    time_of: int | Literal["result"] | None
+    ansi: bool
+    schema: pa.Schema
+
+    @property
+    def is_distinct(self) -> bool:
+        return not self.calls
+
+    @property
+    def slides(self) -> bool:
+        return self.over_us is not None
+
+    @property
+    def sets(self) -> tuple[int, ...]:
+        """The calls that count different values: each keeps a table of those it has seen."""
+        return tuple(number for number, call in enumerate(self.calls) if call.function == "count_distinct")

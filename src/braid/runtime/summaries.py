@@ -1,0 +1,67 @@
+"""The job that adds a step's partial summaries to the view, between the probe jobs and the sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.views import decide_absorbed, forgettable
+from braid.plan.join import JoinPlan
+from braid.runtime.cluster import Cluster
+from braid.runtime.orders import ViewOrder
+from braid.runtime.rounds import require_success
+from braid.state.manifest import DeltaRecord, View, ViewBlock
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The view after a step, the reports of its tasks, and the files that are no longer needed."""
+
+    view: View
+    reports: list[dict[str, Any]]
+    dropped: tuple[str, ...]
+    results: int
+    sent_bytes: int
+
+    def progress(self, moved_bytes: int) -> dict[str, Any]:
+        """What a step's progress says of its summary."""
+        return {
+            "numOutputRows": sum(report["results"] for report in self.reports),
+            "bytesMoved": moved_bytes + self.sent_bytes,
+            "summary": {
+                "results": self.results,
+                "updateBytes": self.sent_bytes,
+                "viewRows": sum(block.rows for block in self.view.blocks),
+                "viewBytes": sum(block.size for block in self.view.blocks),
+                "viewBlocks": len(self.view.blocks),
+            },
+        }
+
+
+def update_view(
+    plan: JoinPlan, cluster: Cluster, view: View, delta: DeltaRecord, run: str, reports: list[dict[str, Any]]
+) -> Summed:
+    """Run the job, if the step has results; without any nothing changes, since views slide with results alone."""
+    partials = tuple(report["partial"] for report in reports if report.get("partial"))
+    results = sum(report["results"] for report in reports)
+    sent = sum(report.get("partial_bytes", 0) for report in reports)
+    if not partials:
+        return Summed(view, [], (), results, sent)
+    fresh_rows = sum(report.get("partial_rows", 0) for report in reports)
+    newest = [report["newest_result"] for report in reports if report.get("newest_result") is not None]
+    order = ViewOrder(
+        step=delta.step,
+        run=run,
+        view=view,
+        partials=partials,
+        absorbed=decide_absorbed(view, fresh_rows),
+        newest_us=max([*newest, *([] if view.newest_us is None else [view.newest_us])], default=None),
+        forget_us=forgettable(plan, delta.watermarks),
+    )
+    answers = cluster.update_view(order)
+    require_success(plan, answers, delta.step)
+    gone = {block.file for block in view.blocks if block.generation in order.absorbed}
+    kept = [block for block in view.blocks if block.file not in gone]
+    added = [ViewBlock(generation=delta.step, **answer["view"]) for answer in answers if answer["view"]]
+    after = replace(view, blocks=(*kept, *added), newest_us=order.newest_us)
+    return Summed(after, answers, (*partials, *sorted(gone)), results, sent)

@@ -1,0 +1,89 @@
+"""Partial summaries of a task's results: results that are only summed up never leave the task.
+
+A block with a segment per table and part of the view; the table's number stands where other blocks have a unit, the
+part where they have a route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.kernels.summing import TIME, add_up, group_hashes, unit_rows, with_hashes
+from braid.plan.summary import Summary
+from braid.state.blocks import BlockWriter
+from braid.state.files import Files
+
+ROWS_HELD = 1 << 17
+
+
+class PartialSink:
+    """Adds a task's results up by table, and writes them as one block."""
+
+    def __init__(self, summary: Summary, files: Files, path: str, parts: int) -> None:
+        self._summary = summary
+        self._files = files
+        self._path = path
+        self._parts = parts
+        self._held: dict[int, list[pa.Table]] = {}
+        self._rows = 0
+        self._newest: int | None = None
+
+    def add(self, results: pa.RecordBatch) -> None:
+        self._rows += results.num_rows
+        for number, table in enumerate(unit_rows(self._summary, results)):
+            if table.num_rows:
+                self._hold(number, table)
+        if self._summary.time_of == "result" and results.num_rows:
+            newest = pc.max(results.column(results.num_columns - 1).cast(pa.int64())).as_py()
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+
+    def close(self) -> dict[str, Any]:
+        report = {"results": self._rows, "files": [], "newest_result": self._newest}
+        if not self._held:
+            return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
+        tables = {number: self._together(number) for number in sorted(self._held)}
+        rows, size = write_tables(self._summary, tables, self._parts, self._files, self._path)
+        name = self._path.rsplit("/", 1)[1]
+        return {**report, "partial": name, "partial_rows": rows, "partial_bytes": size}
+
+    def _hold(self, number: int, table: pa.Table) -> None:
+        held = self._held.setdefault(number, [])
+        held.append(table)
+        if self._summary.updates == "batched" and sum(part.num_rows for part in held) >= ROWS_HELD:
+            self._held[number] = [add_up(self._summary, number, held)]
+
+    def _together(self, number: int) -> pa.Table:
+        held = self._held[number]
+        return add_up(self._summary, number, held) if self._summary.updates == "batched" else pa.concat_tables(held)
+
+
+def write_tables(
+    summary: Summary, tables: Mapping[int, pa.Table], parts: int, files: Files, path: str
+) -> tuple[int, int]:
+    """Write tables as a block, cut into parts by group and sorted by hash; its rows and bytes."""
+    with BlockWriter(files, path) as writer:
+        for number, table in tables.items():
+            ordered = with_hashes(summary, number, table)
+            place = part_of(ordered, parts)
+            for part in np.unique(place):
+                piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()
+                (batch,) = piece.to_batches()
+                writer.add(number, int(part), batch, *_span(piece))
+    return writer.rows, writer.size
+
+
+def part_of(table: pa.Table, parts: int) -> np.ndarray:
+    """The part of the view that each row's group is in."""
+    return (group_hashes(table).view(np.uint64) % np.uint64(parts)).astype(np.int64)
+
+
+def _span(table: pa.Table) -> tuple[int, int]:
+    if TIME not in table.column_names:
+        return 0, 0
+    edges = pc.min_max(table[TIME])
+    return edges["min"].as_py(), edges["max"].as_py()
