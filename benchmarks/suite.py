@@ -88,7 +88,7 @@ def long_window(size: Size) -> Benchmark:
     options = {"window_seconds": 60, "batches": batches}
     tasks = {
         "Braid": Task("Braid", "equality", options, batches, warm_up=64),
-        "Spark v4": Task("Spark v4", "equality", options, batches, warm_up=64, limit_seconds=300),
+        "Spark v4": Task("Spark v4", "equality", options, batches, warm_up=64, limit_seconds=240),
     }
     return Benchmark("long-window", "Equality, window ±60 s, batches of 100 K", tasks)
 
@@ -136,10 +136,10 @@ def _theta_like(size: Size, family: str, title: str, results: tuple[float, ...])
         for each in results
     }
     small: dict[str, Any] = {"seconds_per_batch": 5, "batches": 12}
-    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=150 if full else 90)
+    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=110 if full else 90)
     tasks["Flink, one task"] = Task("Flink", family, small, 10, limit_seconds=180)
     if full and family == "band":
-        tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=180)
+        tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=100)
     return Benchmark(
         family,
         title,
