@@ -13,6 +13,9 @@ from typing import Any
 
 PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb", "polars")
 
+ROOT = Path(__file__).parent.parent
+MEASURED = ("src", "benchmarks/peers", "benchmarks/workloads")
+
 
 def describe_run() -> dict[str, Any]:
     """Taken before a run, so that the load is that of others."""
@@ -21,9 +24,7 @@ def describe_run() -> dict[str, Any]:
 
 def code_hash() -> str:
     """What is measured, and by what: the same as long as no line of Braid or of the systems' runs changes."""
-    root = Path(__file__).parent.parent
-    places = [root / "src", *(root / "benchmarks" / part for part in ("peers", "workloads"))]
-    files = sorted(file for place in places for file in place.rglob("*.py"))
+    files = sorted(file for place in MEASURED for file in (ROOT / place).rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -47,8 +48,15 @@ def _versions() -> dict[str, str]:
             found[package] = "not installed"
     found["python"] = platform.python_version()
     found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")
-    found["commit"] = _said(["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]) or "unknown"
+    found["commit"] = _commit()
     return found
+
+
+def _commit() -> str:
+    """The commit that is measured, and whether something measured differs from it; records may."""
+    git = ["git", "-C", str(ROOT)]
+    name = _said([*git, "describe", "--always"]) or "unknown"
+    return f"{name}-dirty" if _said([*git, "status", "--porcelain", "--", *MEASURED]) else name
 
 
 def _processor() -> str:
