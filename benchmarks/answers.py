@@ -67,7 +67,19 @@ def expected_answer(workload: Workload, data: Path, batches: int, threads: int) 
     condition = integer_condition(workload, workload.expected_on)
     with connect(threads, order="free") as connection:
         query = join_query(workload, condition, data, batches)
+        if workload.cells is not None:
+            query = _by_cells(workload, query, *workload.cells)
         return answer_of(connection, f"({query})", workload.output_names)
+
+
+def _by_cells(workload: Workload, query: str, columns: tuple[str, ...], width: float) -> str:
+    """The query with an equality: the second stream's rows stand in every neighbouring cell, and one of them fits."""
+    one, other = workload.stream_names
+    shifts = [f"(SELECT unnest([-1, 0, 1]) AS shift_{column}) AS shifts_{column}" for column in columns]
+    equal = [
+        f"floor({one}.{column} / {width}) = floor({other}.{column} / {width}) + shift_{column}" for column in columns
+    ]
+    return query.replace(" WHERE ", f", {', '.join(shifts)} WHERE {' AND '.join(equal)} AND ", 1)
 
 
 def answer_of_files(files: Sequence[str], names: Sequence[str], threads: int) -> Answer:

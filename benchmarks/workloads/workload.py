@@ -45,7 +45,8 @@ class Workload:
     """A join of feeds within a window of event time; `window_seconds` None is the whole history.
 
     `on` is SQL that Spark, Braid and DuckDB read alike. `expected_on` says the same where DuckDB needs help to be
-    quick. `equal_columns` and `band` say in parts what `on` says, for systems without SQL.
+    quick, and `cells` that partners lie in neighbouring cells of so large a grid over some columns. `equal_columns` and
+    `band` say in parts what `on` says, for systems without SQL.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Workload:
     band: tuple[str, float] | None = None
     function: PythonCondition | None = None
     expected_on: str | None = None
+    cells: tuple[tuple[str, ...], float] | None = None
 
     @property
     def stream_names(self) -> tuple[str, ...]:

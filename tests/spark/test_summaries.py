@@ -85,6 +85,14 @@ def test_totals_are_sparks(spark: SparkSession, feed: Callable[..., Feed], group
     assert rows_of(found) == rows_of(expected)
 
 
+def test_a_total_of_nothing_is_one_row(feed: Callable[..., Feed]) -> None:
+    orders, quotes = feed("o").add(*some(0)), feed("q").add()
+    query = joined(orders.static, quotes.static)
+    whole = query.groupBy().agg("count(*) AS n", "sum(q.d) AS money", "count(DISTINCT q.t) AS kinds").batch()
+    assert [tuple(row) for row in whole.collect()] == [(0, None, 0)]
+    assert query.groupBy("o.k").agg("count(*) AS n").batch().count() == 0
+
+
 def test_each_step_lets_out_the_groups_it_changed_and_a_restart_goes_on(
     spark: SparkSession, feed: Callable[..., Feed], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from benchmarks.report.record import Row, read_record, write_record
 from benchmarks.suite import BENCHMARKS, FULL, QUICK
 from benchmarks.targets import Target, rate_ratio, step_ratio
 from benchmarks.tasks import Measurement, Task
+from benchmarks.workloads import synthetic
 from benchmarks.workloads.workload import row_counts
 
 SMALL = {"rows_per_second": 50, "batches": 4}
@@ -208,3 +209,12 @@ def test_a_record_becomes_a_page_and_pictures(tmp_path: Path) -> None:
     assert "| made-up | over Other | not measured | ≥ 2 |  |" in page
     assert "| Braid | 100 | 1.00 s | 1.00 s |" in page
     assert "Other gave no rate: `it is 'refused' here`" in page
+
+
+def test_an_answer_by_cells_is_the_plain_one(tmp_path: Path) -> None:
+    made = synthetic.nested_loop(rows_per_second=60, batches=4, matches_per_row=3)
+    for _ in made.write(tmp_path):
+        pass
+    quick, plain = (expected_answer(one, tmp_path, 4, 2) for one in (made, replace(made, cells=None)))
+    assert quick == plain
+    assert plain.rows > 100

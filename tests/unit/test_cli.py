@@ -19,9 +19,10 @@ RUNNER = CliRunner()
 FLEET = Fleet("taxi", seed=1, vehicles=40)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["demo", "--help"], ["bench", "--help"]])
-def test_help_is_everywhere(arguments: list[str]) -> None:
-    result = RUNNER.invoke(main.app, arguments)
+@pytest.mark.parametrize("command", ["", "demo", "bench", "experiments", "experiments run", "experiments list"])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_everywhere(command: str, option: str) -> None:
+    result = RUNNER.invoke(main.app, [*command.split(), option])
     assert result.exit_code == 0
     assert "Usage" in result.stdout
 
@@ -29,6 +30,14 @@ def test_help_is_everywhere(arguments: list[str]) -> None:
 def test_help_lists_only_commands_that_exist() -> None:
     commands = [command.callback.__name__ for command in main.app.registered_commands if command.callback]
     assert commands == ["demo", "bench"]
+    assert [group.name for group in main.app.registered_groups] == ["experiments"]
+
+
+def test_experiments_are_named_and_others_refused() -> None:
+    assert "bistream: stored, volume" in RUNNER.invoke(main.app, ["experiments", "list"]).stdout
+    unknown = RUNNER.invoke(main.app, ["experiments", "run", "nonsense"])
+    assert unknown.exit_code == 2
+    assert "There are no experiments nonsense" in unknown.stderr.replace("\n", " ")
 
 
 def test_version() -> None:
@@ -73,7 +82,7 @@ def test_bench_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fre
 
 
 def test_bench_outside_a_checkout_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.cli.bench.braid.__file__", str(tmp_path / "site-packages" / "braid" / "__init__.py"))
+    monkeypatch.setattr("braid.cli.checkout.braid.__file__", str(tmp_path / "site-packages" / "braid" / "__init__.py"))
     result = RUNNER.invoke(main.app, ["bench", "--list"])
     assert result.exit_code == 1
     assert "from a checkout" in result.stderr

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import typer
 
-import braid
-from braid.errors import BraidError
+from braid.cli.checkout import load_beside
 
 
 def run_bench(names: list[str], full: bool, fresh: bool, publish: bool, listed: bool, directory: Path | None) -> bool:
     """Run the benchmarks; whether every answer was right."""
-    command, suite = (_load(name) for name in ("command", "suite"))
+    command, suite = (load_beside("benchmarks", name) for name in ("command", "suite"))
     if listed:
         _list(suite, "full" if full else "quick")
         return True
@@ -33,16 +30,3 @@ def _list(suite: Any, size: str) -> None:
     width = max(len(name) for name in suite.BENCHMARKS)
     for name, make in suite.BENCHMARKS.items():
         typer.echo(f"{name:<{width}}  {make(size).title}")
-
-
-def _load(name: str) -> Any:
-    """A module of the benchmarks, which are beside the sources and not in a package that is installed."""
-    root = Path(braid.__file__).parents[2]
-    if not (root / "benchmarks" / "suite.py").exists():
-        raise BraidError(
-            "The benchmarks are not part of an installed Braid.",
-            hint="Run braid bench from a checkout of its repository, after make venv.",
-        )
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    return importlib.import_module(f"benchmarks.{name}")

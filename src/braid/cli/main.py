@@ -10,6 +10,7 @@ import typer
 
 from braid.cli.bench import run_bench
 from braid.cli.demo import DEFAULT_ROWS, run_demo
+from braid.cli.experiments import list_experiments, run_experiments
 from braid.cli.failures import reported
 
 app = typer.Typer(
@@ -20,6 +21,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+experiments = typer.Typer(
+    help="What the papers claim, measured again.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(experiments, name="experiments")
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks, and Spark's own log.")]
 
@@ -90,4 +98,31 @@ def bench(
     show_all = debug or context.obj is True
     with reported(show_all):
         if not run_bench(names or [], full, fresh, publish, listed, directory):
+            raise typer.Exit(1)
+
+
+@experiments.command("list")
+def experiments_list(context: typer.Context) -> None:
+    """Name the papers and their experiments."""
+    with reported(context.obj is True):
+        list_experiments()
+
+
+@experiments.command("run")
+def experiments_run(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Whose claims: see braid experiments list.")],
+    full: Annotated[bool, typer.Option("--full", help="The size of the published page.")] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Keep the record in the checkout, and make the paper's page of it.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Measure a paper's claims again, and say which hold.
+
+    Needs a checkout. Fails if a claim does not hold.
+    """
+    show_all = debug or context.obj is True
+    with reported(show_all):
+        if not run_experiments(paper, full, publish):
             raise typer.Exit(1)

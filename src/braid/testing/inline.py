@@ -47,6 +47,7 @@ class InlineCluster:
         slots: int,
         ingest_tasks: int = 1,
         fate: Callable[[int], Fate] = lambda _: "once",
+        rows_per_batch: int = ROWS_PER_BATCH,
     ) -> None:
         refuse_jvm(plan)
         self.slots = slots
@@ -56,6 +57,7 @@ class InlineCluster:
         self._locations = locations
         self._ingest_tasks = ingest_tasks
         self._fate = fate
+        self._rows_per_batch = rows_per_batch
         self._attempts = 0
         self._batch: Mapping[str, pa.Table] | None = None
 
@@ -135,7 +137,7 @@ class InlineCluster:
                 flat = flat.append_column(part_column(part.number, stream), _hashes(part, side.expression, rows))
         if self._plan.pushed[stream]:
             flat = flat.append_column(KEEP, pa.array(self._selected(stream, rows)))
-        yield from flat.combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
+        yield from flat.combine_chunks().to_batches(max_chunksize=self._rows_per_batch)
 
     def _selected(self, stream: int, rows: Rows) -> np.ndarray:
         keep = np.ones(rows.length, bool)

@@ -23,7 +23,7 @@ from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
 from braid.testing.clock import ManualClock
-from braid.testing.inline import Fate, InlineCluster
+from braid.testing.inline import ROWS_PER_BATCH, Fate, InlineCluster
 
 
 class InlineQuery:
@@ -41,6 +41,7 @@ class InlineQuery:
         files: Files | None = None,
         fate: Callable[[int], Fate] = lambda _: "once",
         elasticity: Elasticity | None = None,
+        rows_per_batch: int = ROWS_PER_BATCH,
     ) -> None:
         files = LocalFiles() if files is None else files
         plan = build_plan(question)
@@ -48,7 +49,7 @@ class InlineQuery:
         self._output = f"{directory}/out"
         self._schema = question.leaving
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
-        self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate)
+        self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         sink = FileSink(files, self._output, "inline")
         run = uuid.uuid4().hex

@@ -1,0 +1,1 @@
+"""What the papers claim, measured again on Braid: one folder a paper."""

@@ -1,0 +1,60 @@
+"""The outcome of an experiment: claims with the paper's figures and ours, a table, and curves to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One finding: as printed, as measured here, and whether it holds; None where it says nothing to hold."""
+
+    claim: str
+    paper: str
+    here: str
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a picture."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment found. `how` says how it was measured, and at which size."""
+
+    name: str
+    title: str
+    how: str
+    claims: tuple[Claim, ...]
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    curves: tuple[Curve, ...] = ()
+    axes: tuple[str, str] = ("", "")
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Outcome:
+        known = dict(content)
+        known["claims"] = tuple(Claim(**claim) for claim in content["claims"])
+        known["rows"] = tuple(tuple(row) for row in content["rows"])
+        known["curves"] = tuple(Curve(c["label"], tuple((x, y) for x, y in c["points"])) for c in content["curves"])
+        known["headings"], known["axes"] = tuple(content["headings"]), tuple(content["axes"])
+        return Outcome(**known)
+
+
+def within(value: float, expected: float, share: float) -> bool:
+    return abs(value - expected) <= share * abs(expected)
+
+
+def all_hold(outcomes: Sequence[Outcome]) -> bool:
+    return all(claim.holds is not False for outcome in outcomes for claim in outcome.claims)
