@@ -106,9 +106,9 @@ class Campaign:
         shutil.rmtree(self._data(paced.task), ignore_errors=True)
         if paced.measurement.error is not None:
             return {"error": paced.measurement.error}
-        if not paced.agrees:
-            raise AssertionError(f"{task.title}: the paced run gave another answer")
         latency: dict[str, Any] = paced.measurement.details["latency"]
+        if "error" not in latency and not paced.agrees:
+            raise AssertionError(f"{task.title}: the paced run gave another answer")
         return latency
 
     def _generate(self, task: Task, data: Path) -> None:

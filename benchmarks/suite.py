@@ -30,20 +30,20 @@ def equality(size: Size) -> Benchmark:
     """
     full = size == "full"
     small: dict[str, Any] = {"batches": 120 if full else 100}
-    medium: dict[str, Any] = {"seconds_per_batch": 5, "batches": 72 if full else 64}
-    large: dict[str, Any] = {"seconds_per_batch": 10, "batches": 24 if full else 20}
+    medium: dict[str, Any] = {"seconds_per_batch": 5, "batches": 72 if full else 44}
+    large: dict[str, Any] = {"seconds_per_batch": 10, "batches": 24 if full else 16}
     tasks = {"Braid, 100 K": Task("Braid", "equality", small, small["batches"], warm_up=70)}
     for peer in SPARK if full else ("Spark", "Spark v4"):
         tasks[f"{peer}, 100 K"] = Task(
             peer, "equality", small, 24 if full else 18, warm_up=14, limit_seconds=2 * LIMIT_SECONDS[size]
         )
     best_of = [label for label in tasks if label != "Braid, 100 K"]
-    tasks["Braid, 500 K"] = Task("Braid", "equality", medium, medium["batches"], warm_up=48)
+    tasks["Braid, 500 K"] = Task("Braid", "equality", medium, medium["batches"], warm_up=48 if full else 30)
     for peer, repeats in (("Flink", 2), ("Pathway", 1)):  # Flink's JVM is cold the first time
         tasks[peer] = Task(
             peer, "equality", medium, 6 if full else 3, repeats=repeats, limit_seconds=2 * LIMIT_SECONDS[size]
         )
-    tasks["Braid, 1 M"] = Task("Braid", "equality", large, large["batches"], warm_up=14)
+    tasks["Braid, 1 M"] = Task("Braid", "equality", large, large["batches"], warm_up=14 if full else 10)
     for peer in ("DuckDB", "DuckDB tuned", "Polars"):
         tasks[peer] = Task(peer, "equality", large, 7, repeats=3)
     return Benchmark(
@@ -95,10 +95,10 @@ def long_window(size: Size) -> Benchmark:
 
 def skew(size: Size) -> Benchmark:
     """Keys by Zipf's law with as many results as even keys have."""
-    batches = 80 if size == "full" else 60
+    batches = 80 if size == "full" else 44
     even: dict[str, Any] = {"batches": batches}
     tasks = {
-        label: Task("Braid", "equality", {**even, "skew": exponent}, batches, warm_up=40)
+        label: Task("Braid", "equality", {**even, "skew": exponent}, batches, warm_up=batches // 2)
         for label, exponent in (("even keys", 0.0), ("Zipf 1.0", 1.0), ("Zipf 1.5", 1.5))
     }
     if size == "full":
@@ -136,8 +136,8 @@ def _theta_like(size: Size, family: str, title: str, results: tuple[float, ...])
         for each in results
     }
     small: dict[str, Any] = {"seconds_per_batch": 5, "batches": 12}
-    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=110 if full else 90)
-    tasks["Flink, one task"] = Task("Flink", family, small, 10, limit_seconds=180)
+    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=110 if full else 75)
+    tasks["Flink, one task"] = Task("Flink", family, small, 10 if full else 7, limit_seconds=180)
     if full and family == "band":
         tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=100)
     return Benchmark(

@@ -17,10 +17,16 @@ from braid.state.manifest import Fanout
 
 ENOUGH_PROBES = 1000.0
 
+Seen = dict[tuple[int, int, tuple[int, ...]], float]
+
 
 def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[tuple[int, ...], ...]:
-    """For each head the streams in the order they are looked up."""
-    seen = {(f.head, f.stream): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
+    """For each head the streams in the order they are looked up.
+
+    What was seen of a lookup counts only after the same streams: a chain's end has few partners after its middle, and
+    every row of the window before it.
+    """
+    seen = {(f.head, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
     return tuple(_greedy_order(plan, head, seen) for head in range(len(plan.streams)))
 
 
@@ -53,7 +59,7 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
     )
 
 
-def _greedy_order(plan: JoinPlan, head: int, seen: dict[tuple[int, int], float]) -> tuple[int, ...]:
+def _greedy_order(plan: JoinPlan, head: int, seen: Seen) -> tuple[int, ...]:
     joined, left = [head], [n for n in range(len(plan.streams)) if n != head]
     while left:
         best = min(left, key=lambda stream: _expected(plan, head, tuple(joined), stream, seen))
@@ -62,11 +68,9 @@ def _greedy_order(plan: JoinPlan, head: int, seen: dict[tuple[int, int], float])
     return tuple(joined[1:])
 
 
-def _expected(
-    plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: dict[tuple[int, int], float]
-) -> float:
+def _expected(plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
     guess = EXPECTED_MATCHES[build_probe(plan, joined, stream).access]
-    return seen.get((head, stream), guess)
+    return seen.get((head, stream, tuple(sorted(joined))), guess)
 
 
 def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple[int, tuple[tuple[int, int], ...]]:

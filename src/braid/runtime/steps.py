@@ -235,7 +235,7 @@ class StepRunner:
             blocks=blocks,
             moves=(*delta.late_files, *moves),
             dropped=(*found.merged, *(block.file for block in expired), *found.carried),
-            fanouts=_blend(self.manifest.fanouts, found.reports),
+            fanouts=_blend(self.manifest.fanouts, delta.orders, found.reports),
             view=self.manifest.view,
             loads=subgroup_loads(self._plan, self._layouts(delta, blocks), found.reports) or self.manifest.loads,
             pressures=delta.pressures,
@@ -277,11 +277,16 @@ def _total(reports: Sequence[dict[str, Any]], stream: int, what: str) -> int:
     return sum(report[what] for report in reports if report["stream"] == stream)
 
 
-def _blend(fanouts: tuple[Fanout, ...], reports: list[dict[str, Any]]) -> tuple[Fanout, ...]:
+def _blend(
+    fanouts: tuple[Fanout, ...], orders: tuple[tuple[int, ...], ...], reports: list[dict[str, Any]]
+) -> tuple[Fanout, ...]:
     """Earlier observations fade; this step's are added."""
-    seen = {(f.head, f.stream): (f.probes * FADING, f.matches * FADING) for f in fanouts}
+    seen = {(f.head, f.stream, f.joined): (f.probes * FADING, f.matches * FADING) for f in fanouts}
     for report in reports:
         for lookup in report["lookups"]:
-            probes, matches = seen.get((lookup["head"], lookup["stream"]), (0.0, 0.0))
-            seen[lookup["head"], lookup["stream"]] = (probes + lookup["probes"], matches + lookup["matched"])
-    return tuple(Fanout(head, stream, *counts) for (head, stream), counts in sorted(seen.items()))
+            head, stream = lookup["head"], lookup["stream"]
+            order = orders[head]
+            key = (head, stream, tuple(sorted((head, *order[: order.index(stream)]))))
+            probes, matches = seen.get(key, (0.0, 0.0))
+            seen[key] = (probes + lookup["probes"], matches + lookup["matched"])
+    return tuple(Fanout(*key, *counts) for key, counts in sorted(seen.items()))

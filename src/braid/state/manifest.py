@@ -56,10 +56,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Fanout:
-    """How many results a head's lookup of a stream gave per probing row, as seen so far."""
+    """How many results a head's lookup of a stream gave per probing row, after those `joined` before, as seen."""
 
     head: int
     stream: int
+    joined: tuple[int, ...]
     probes: float
     matches: float
 
@@ -144,7 +145,7 @@ class Manifest:
         known["layouts"] = tuple(Layout.from_json(layout) for layout in content["layouts"])
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["moves"] = tuple(Move(**move) for move in content["moves"])
-        known["fanouts"] = tuple(Fanout(**fanout) for fanout in content["fanouts"])
+        known["fanouts"] = tuple(Fanout(**{**f, "joined": tuple(f["joined"])}) for f in content["fanouts"])
         known["dropped"] = tuple(content["dropped"])
         known["view"] = None if content["view"] is None else View.from_json(content["view"])
         known["loads"] = tuple(Load(**load) for load in content["loads"])
