@@ -33,11 +33,6 @@ def feed(spark: SparkSession, tmp_path: Path) -> Callable[..., Feed]:
 
 
 @pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Place:
-    return Place(spark, tmp_path)
-
-
-@pytest.fixture
 def settings(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
     """Session settings that are put back afterwards."""
     before: dict[str, str] = {}

@@ -36,11 +36,6 @@ def feed(spark: SparkSession, tmp_path: Path) -> Callable[..., Feed]:
     return lambda name, ddl=ROW: Feed(spark, tmp_path / "input" / name, ddl)
 
 
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Place:
-    return Place(spark, tmp_path)
-
-
 def some(first: int) -> list[tuple[Any, ...]]:
     """Rows with every kind of value, NaN and NULL among them."""
     texts = ("a", "b", None, "")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
-from braid.kernels.evaluate import Vector, can_raise, evaluate, is_true, tileable, to_vector
+from braid.kernels.evaluate import Evaluator, Vector, can_raise, evaluate, is_true, tileable, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function
 
 T, F, N = True, False, None
@@ -279,12 +279,16 @@ def tile_expressions(type: str) -> list[Expression]:
 def test_a_tile_equals_its_pairs(type: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
     left, right = random_vector(generator, type, 23), random_vector(generator, type, 31)
-    tile = {"a": left.as_column(), "b": right.as_row()}
+    tile = {"a": shaped(left, (-1, 1)), "b": shaped(right, (1, -1))}
     rows, columns = (index.ravel() for index in np.indices((23, 31)))
     flat = {"a": taken(left, rows), "b": taken(right, columns)}
     for expression in tile_expressions(type):
         whole = np.broadcast_to(is_true(evaluate(expression, tile.__getitem__)), (23, 31))
         assert whole.ravel().tolist() == is_true(evaluate(expression, flat.__getitem__)).tolist(), expression
+
+
+def shaped(vector: Vector, shape: tuple[int, int]) -> Vector:
+    return Vector(vector.values.reshape(shape), None if vector.valid is None else vector.valid.reshape(shape))
 
 
 def taken(vector: Vector, indexes: np.ndarray[Any, Any]) -> Vector:
@@ -296,6 +300,18 @@ def test_inputs_are_never_written() -> None:
     expression = call("abs", call("negate", column("a", "double"), type="double"), type="double")
     evaluate(expression, lambda name: Vector(values))
     assert values.tolist() == [-1.0, 2.0]
+
+
+def test_what_is_written_twice_is_not_overwritten_between() -> None:
+    a, b = column("a", "double"), column("b", "double")
+    difference = call("subtract", a, b, type="double")
+    squares = call("multiply", difference, difference, type="double")
+    whole = call("add", call("add", squares, Constant(1.0, "double"), type="double"), difference, type="double")
+    values = {"a": np.array([5.0, 7.0]), "b": np.array([2.0, 9.0])}
+    ready = Evaluator(whole)
+    for _ in range(2):
+        assert ready(lambda name: Vector(values[name])).values.tolist() == [13.0, 3.0]
+    assert [column.tolist() for column in values.values()] == [[5.0, 7.0], [2.0, 9.0]]
 
 
 def test_tileable_and_can_raise() -> None:

@@ -23,6 +23,7 @@ from braid.control.elasticity import Elasticity
 from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
+from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
 from braid.plan.explain import Chosen, explain
 from braid.plan.expressions import Column
@@ -147,10 +148,12 @@ class Join:
         others = []
         for other in (kind() for kind in STRATEGIES if not isinstance(self.strategy, kind)):
             try:
-                others.append(f"possible: {other.describe()}: {other.layout(self._plan, slots).kind}")
+                layout = other.layout(self._plan, slots)
+                others.append(f"possible: {other.describe()}: {layout.kind}, {describe_cost(layout)}")
             except StrategyError as refusal:
                 others.append(f"refused: {other.describe()}: {refusal.message}")
-        return Chosen(self.strategy.describe(), self.strategy.layout(self._plan, slots), slots, tuple(others))
+        layout = self.strategy.layout(self._plan, slots)
+        return Chosen(self.strategy.describe(), layout, describe_cost(layout), slots, tuple(others))
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""

@@ -64,18 +64,6 @@ class Vector:
     valid: Mask | None = None
     bound: float | None = None
 
-    def as_column(self) -> Vector:
-        """The vector as a column of a tile: shape (n, 1)."""
-        return self._shaped((-1, 1))
-
-    def as_row(self) -> Vector:
-        """The vector as a row of a tile: shape (1, n)."""
-        return self._shaped((1, -1))
-
-    def _shaped(self, shape: tuple[int, int]) -> Vector:
-        valid = None if self.valid is None else self.valid.reshape(shape)
-        return Vector(self.values.reshape(shape), valid, self.bound)
-
 
 def decimal_digits(type: str) -> tuple[int, int] | None:
     """Precision and scale of a decimal type, None for any other."""

@@ -53,3 +53,10 @@ def scaling_gain(layout: Layout, stream: int, capacity: float, sizes: Sequence[f
 def units_to_grow(layout: Layout, stream: int) -> int:
     """The fewest units by which a stream's side can grow."""
     return layout.units[1 - stream] if layout.kind == "matrix" else 1
+
+
+def describe_cost(layout: Layout) -> str:
+    """What a layout makes of the same number of bytes from every stream."""
+    streams = 2 if layout.kind == "matrix" else len(layout.units)
+    even = [1.0 / streams] * streams
+    return f"stores {stored_bytes(layout, even):.3g} and sends {sent_bytes(layout, even):.3g} times the input"

@@ -16,10 +16,11 @@ STAGES = ("question", "physical", "layout")
 
 @dataclass(frozen=True)
 class Chosen:
-    """The strategy that runs, the layout it gives, and what the other strategies would do or why they cannot."""
+    """The strategy that runs, the layout it gives and its cost, and what others would do or why they cannot."""
 
     strategy: str
     layout: Layout
+    cost: str
     slots: int
     others: tuple[str, ...]
 
@@ -154,7 +155,7 @@ def _layout(chosen: Chosen) -> str:
         groups = ", ".join(map(str, layout.groups))
         routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
         lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
-    return "\n".join([*lines, *chosen.others])
+    return "\n".join([*lines, chosen.cost, *chosen.others])
 
 
 def render(expression: Expression) -> str:

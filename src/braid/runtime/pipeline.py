@@ -19,12 +19,22 @@ from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.sequences import build_sequence
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
-from braid.runtime.orders import ProbeOrder
+from braid.runtime.orders import ProbeOrder, ViewOrder
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.results import flat_columns, select_outputs
 from braid.runtime.tasks.segments import column_types
-from braid.runtime.tasks.work import TOLD, Locations, ProbeRun, Task, open_results, report_row, run_probe, tell
+from braid.runtime.tasks.work import (
+    TOLD,
+    Locations,
+    ProbeRun,
+    Task,
+    open_results,
+    report_row,
+    run_probe,
+    run_view,
+    tell,
+)
 from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
 
@@ -113,7 +123,8 @@ class WriteFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for order, task in _orders(batches):
+        for content, task in _slots(batches):
+            order = ProbeOrder.from_json(content)
             yield report_row(run_probe(self._plan, self._slots, self._locations, order, task))
 
 
@@ -124,7 +135,8 @@ class EmitFunction:
         self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for order, task in _orders(batches):
+        for content, task in _slots(batches):
+            order = ProbeOrder.from_json(content)
             run = ProbeRun(self._plan, self._slots, self._locations, order, task)
             sequences = [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
             joined = [
@@ -213,13 +225,24 @@ class FinishFunction:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _orders(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[ProbeOrder, Task]]:
-    """The order, once for every slot in this partition of the anchor."""
+class ViewFunction:
+    """A whole update of a summary's view in tasks."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in _slots(batches):
+            order = ViewOrder.from_json(content)
+            yield report_row(run_view(self._plan, self._slots, self._locations, order, task))
+
+
+def _slots(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
+    """The job's order, once for every slot in this partition of the anchor."""
     task, content = current_task()
-    order = ProbeOrder.from_json(content)
     for batch in batches:
         for slot in batch.column(0).to_pylist():
-            yield order, Task(slot, task.attempt, task.host)
+            yield content, Task(slot, task.attempt, task.host)
 
 
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -23,10 +22,10 @@ from pyspark.sql import functions as sf
 from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, ViewOrder, encode
-from braid.runtime.pipeline import REPORTS, ProbePipeline
+from braid.runtime.pipeline import REPORTS, ProbePipeline, ViewFunction
 from braid.runtime.session import require_mappable_memory, use_this_python
 from braid.runtime.tasks.context import current_task
-from braid.runtime.tasks.work import Locations, report_row, run_ingest, run_view
+from braid.runtime.tasks.work import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
 
 PREDICATE_FAILURES = re.compile(
@@ -111,23 +110,6 @@ class IngestFunction:
         task, content = current_task()
         order = IngestOrder.from_json(content)
         yield report_row(run_ingest(self._plan, self._stream, self._locations, order, task, batches))
-
-
-class ViewFunction:
-    """What Spark maps over the anchor to update a summary's view."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan = plan
-        self._locations = locations
-        self._slots = slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, content = current_task()
-        order = ViewOrder.from_json(content)
-        for batch in batches:
-            for slot in batch.column(0).to_pylist():
-                own = replace(task, partition=slot)
-                yield report_row(run_view(self._plan, self._slots, self._locations, order, own))
 
 
 def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:

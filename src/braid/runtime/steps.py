@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from braid.control.elasticity import Elasticity
+from braid.control.layouts import Spread, next_layout
 from braid.control.merging import Merge, decide_merges, decide_moves
 from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
@@ -21,10 +22,10 @@ from braid.optimizer.sequences import choose_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
+from braid.runtime.loads import subgroup_loads
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
 from braid.runtime.rounds import Found, require_success, run_rounds
-from braid.runtime.scaling import Spread, next_layout, subgroup_loads
 from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint

@@ -23,6 +23,7 @@ from braid.kernels.summing import (
     add_up,
     finish,
     group_hashes,
+    group_names,
     marked_as,
     newly_counted,
     nothing_of,
@@ -89,7 +90,7 @@ class SlotView:
         touched = [table for table in touched if table.num_rows]
         if not touched:
             return None, added
-        groups = nothing_of(pa.concat_tables([table.select(_groups(table)) for table in touched]))
+        groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
         hashes = group_hashes(groups)
         live = [marked_as(0, table.drop_columns([TIME])) for table in self._live(0, hashes, added)]
         totals = add_up(self._summary, 0, [marked_as(1, groups), *live])
@@ -194,10 +195,6 @@ def write_update(
 
 def _hashes(summary: Summary, number: int, table: pa.Table) -> Keys:
     return np.asarray(with_hashes(summary, number, table)[HASH].to_numpy())
-
-
-def _groups(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if name[0] == "g"]
 
 
 def _since(table: pa.Table, time_us: int) -> pa.Table:

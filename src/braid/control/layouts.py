@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
-from braid.placement.units import units_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Load, Manifest, Pressure
+from braid.state.manifest import Manifest, Pressure
 
 
 @dataclass(frozen=True)
@@ -40,22 +36,3 @@ def next_layout(
         return Spread(newest, (), decided.pressures, now_ms)
     said = tuple(scaling.describe(plan.streams[scaling.stream].name) for scaling in decided.scalings)
     return Spread(replace(decided.layout, epoch=newest.epoch + 1), said, decided.pressures, now_ms)
-
-
-def subgroup_loads(plan: JoinPlan, layouts: Iterable[Layout], reports: Iterable[dict[str, Any]]) -> tuple[Load, ...]:
-    """The bytes that each subgroup of each side of a biclique holds, in whatever layout its rows were stored."""
-    places = {
-        (layout.epoch, unit.number): (unit.streams[0], unit.group)
-        for layout in layouts
-        if layout.kind == "biclique"
-        for unit in units_of(layout, len(plan.streams))
-    }
-    loads: dict[tuple[int, int], int] = defaultdict(int)
-    seen: set[tuple[int, int]] = set()
-    for report in reports:
-        for unit in report.get("units", ()):
-            unit_place = (unit["epoch"], unit["unit"])
-            if unit_place in places and unit_place not in seen:
-                seen.add(unit_place)
-                loads[places[unit_place]] += unit["stored_bytes"]
-    return tuple(Load(stream, group, size) for (stream, group), size in sorted(loads.items()))
