@@ -157,10 +157,10 @@ def _theta_like(size: Size, family: str, title: str, results: tuple[float, ...])
 
 def nested_loop(size: Size) -> Benchmark:
     """A predicate that no index serves, as SQL and as a Python function."""
-    batches = 20 if size == "full" else 14
+    batches, warm_up = (20, 8) if size == "full" else (10, 6)
     options = {"seconds_per_batch": 4, "batches": batches}
     tasks = {
-        label: Task("Braid", "nested_loop", {**options, "by": by}, batches, warm_up=8)
+        label: Task("Braid", "nested_loop", {**options, "by": by}, batches, warm_up)
         for label, by in (("by SQL", "sql"), ("by a function", "function"))
     }
     return Benchmark(
