@@ -28,7 +28,8 @@ DEFAULT_PERIODS = 10
 class Merge:
     """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way.
 
-    With `into`, rows move to where the layout of that epoch stores them.
+    With `into`, rows move to where the layout of that epoch stores them. Blocks of which rows are `held` keep to
+    themselves.
     """
 
     stream: int
@@ -36,6 +37,7 @@ class Merge:
     epoch: int
     oldest_us: int | None
     into: int | None = None
+    held: bool = False
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
@@ -70,7 +72,8 @@ def decide_merges(
         spent += _rows(group)
         stream = group[0].stream
         files = tuple(block.file for block in group)
-        chosen.append(Merge(stream, files, group[0].epoch, oldest_useful(plan, stream, watermarks)))
+        held = group[0].held
+        chosen.append(Merge(stream, files, group[0].epoch, _dropped_below(plan, stream, watermarks, held), held=held))
     return tuple(chosen)
 
 
@@ -98,17 +101,22 @@ def decide_moves(
         if chosen and _rows([*chosen, block]) > budget_rows:
             break
         chosen.append(block)
-    families: dict[tuple[int, int], list[str]] = defaultdict(list)
+    families: dict[tuple[int, int, bool], list[str]] = defaultdict(list)
     for block in chosen:
-        families[block.stream, block.epoch].append(block.file)
+        families[block.stream, block.epoch, block.held].append(block.file)
     return tuple(
-        Merge(stream, tuple(files), epoch, oldest_useful(plan, stream, watermarks), newest.epoch)
-        for (stream, epoch), files in families.items()
+        Merge(stream, tuple(files), epoch, _dropped_below(plan, stream, watermarks, held), newest.epoch, held)
+        for (stream, epoch, held), files in families.items()
     )
 
 
 def _stays_for_ever(plan: JoinPlan, stream: int) -> bool:
     return any(reach is None for other, reach in enumerate(plan.retention_us[stream]) if other != stream)
+
+
+def _dropped_below(plan: JoinPlan, stream: int, watermarks: Sequence[int | None], held: bool) -> int | None:
+    """Held rows are dropped at no age: they have yet to be looked up."""
+    return None if held else oldest_useful(plan, stream, watermarks)
 
 
 def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
@@ -133,7 +141,7 @@ def _due_groups(
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
-        family = (block.stream, block.epoch, block.units, number)
+        family = (block.stream, block.epoch, block.units, block.held, number)
         watermark = watermarks[block.stream]
         if period is not None and watermark is not None and watermark >= (number + 1) * period:
             by_period[family].append(block)

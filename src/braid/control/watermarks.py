@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.plan.join import JoinPlan, StreamPlan
-from braid.state.manifest import Mark
+from braid.state.manifest import Block, Mark
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def decide_times(plan: JoinPlan, marks: Sequence[Mark], now_ms: int) -> StepTime
     awake = [watermark for watermark, asleep in zip(own, idle, strict=True) if not asleep]
     if awake and None not in awake:
         lowest = min(watermark for watermark in awake if watermark is not None)
-        own = [_later(mark, lowest) if asleep else mark for mark, asleep in zip(own, idle, strict=True)]
+        own = [later(mark, lowest) if asleep else mark for mark, asleep in zip(own, idle, strict=True)]
     return StepTimes(tuple(own), idle)
 
 
@@ -37,11 +37,22 @@ def advance_marks(
     """The marks after a step in which stream i's largest event time was `newest[i]` (None: no rows)."""
     return tuple(
         Mark(
-            newest_us=_later(mark.newest_us, seen),
+            newest_us=later(mark.newest_us, seen),
             watermark_us=watermark,
             active_ms=mark.active_ms if seen is None else now_ms,
         )
         for mark, watermark, seen in zip(marks, times.watermarks, newest, strict=True)
+    )
+
+
+def lookup_marks(
+    watermarks: Sequence[int | None], blocks: Sequence[Block], frontier_us: int | None
+) -> tuple[int | None, ...]:
+    """The event time below which no row of each stream is still to be looked up: held ones are past the frontier."""
+    holding = {block.stream for block in blocks if block.held}
+    return tuple(
+        _earlier(watermark, frontier_us) if stream in holding else watermark
+        for stream, watermark in enumerate(watermarks)
     )
 
 
@@ -59,14 +70,19 @@ def is_expired(plan: JoinPlan, stream: int, newest_us: int, watermarks: Sequence
 def _own_watermark(stream: StreamPlan, mark: Mark) -> int | None:
     if stream.lateness_us is None or mark.newest_us is None:
         return mark.watermark_us
-    return _later(mark.watermark_us, mark.newest_us - stream.lateness_us)
+    return later(mark.watermark_us, mark.newest_us - stream.lateness_us)
 
 
 def _is_idle(stream: StreamPlan, mark: Mark, now_ms: int) -> bool:
     return stream.idle_after_ms is not None and now_ms - mark.active_ms >= stream.idle_after_ms
 
 
-def _later(first: int | None, second: int | None) -> int | None:
+def later(first: int | None, second: int | None) -> int | None:
+    """The later of two times; None is before all."""
     if first is None or second is None:
         return second if first is None else first
     return max(first, second)
+
+
+def _earlier(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else min(first, second)

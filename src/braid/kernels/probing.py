@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,10 @@ class Probing:
     latest: npt.NDArray[np.int64]
     room: float
     counters: Counters = field(default_factory=Counters)
+
+    def until(self, time_us: int) -> Probing:
+        """The same, for stored rows up to an event time only."""
+        return replace(self, latest=np.minimum(self.latest, time_us))
 
 
 def prepare(plan: JoinPlan, joined: tuple[int, ...], probe: Probe, rows: Rows, counters: Counters) -> Probing:

@@ -48,6 +48,7 @@ def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
         schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
         output_schema=question.output_schema,
         summary=question.summary,
+        ordered=question.ordered,
     )
 
 

@@ -136,7 +136,7 @@ class JoinPlan:
     `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins.
     `common_part` is a key part that every stream has, if there is one. `result_fields` are the columns that
     leave a probe task: the selected ones, or those the JVM needs to finish conjuncts and selection. With a `summary`
-    the outputs are what it is made of.
+    the outputs are what it is made of; where results are `ordered` the last output is their time.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -150,6 +150,7 @@ class JoinPlan:
     schemas: tuple[pa.Schema, ...]
     output_schema: pa.Schema
     summary: Summary | None = None
+    ordered: bool = False
 
     @property
     def jvm_outputs(self) -> bool:

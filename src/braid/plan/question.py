@@ -35,7 +35,7 @@ class StreamQuestion:
 
 @dataclass(frozen=True)
 class Question:
-    """A join as asked for."""
+    """A join as asked for. The last output of an `ordered` one is the result time it is ordered by."""
 
     streams: tuple[StreamQuestion, ...]
     conjuncts: tuple[Conjunct, ...]
@@ -45,8 +45,11 @@ class Question:
     ansi: bool
     case_sensitive: bool
     summary: Summary | None = None
+    ordered: bool = False
 
     @property
     def leaving(self) -> pa.Schema:
         """The columns that leave the query."""
-        return self.output_schema if self.summary is None else self.summary.schema
+        if self.summary is not None:
+            return self.summary.schema
+        return self.output_schema.remove(len(self.output_schema) - 1) if self.ordered else self.output_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from braid.runtime.orders import IngestOrder, ProbeOrder, ViewOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder
 
 
 class Cluster(Protocol):
@@ -22,6 +22,10 @@ class Cluster(Protocol):
 
     def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
         """Add a step's partial summaries to the view: one report per slot."""
+        ...
+
+    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
+        """Let held results out in order."""
         ...
 
     def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from braid.control.merging import Merge
+from braid.placement.admission import Admission
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, View
 
@@ -42,7 +43,8 @@ class IngestOrder:
 class ProbeOrder:
     """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
 
-    `blocks` are all live ones with the step's own; `carried` are the files of the round before.
+    `blocks` are all live ones with the step's own; `carried` are the files of the round before; `admission` says which
+    rows start and what they see.
     """
 
     step: int
@@ -54,6 +56,7 @@ class ProbeOrder:
     first_round: int
     last_round: int
     carried: tuple[str, ...]
+    admission: Admission
     view_parts: int = 0
 
     @staticmethod
@@ -61,6 +64,7 @@ class ProbeOrder:
         return ProbeOrder(
             step=content["step"],
             run=content["run"],
+            admission=Admission(**content["admission"]),
             layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
             blocks=tuple(Block.from_json(block) for block in content["blocks"]),
             orders=tuple(tuple(order) for order in content["orders"]),
@@ -94,7 +98,38 @@ class ViewOrder:
         return ViewOrder(**{**content, **lists, "view": View.from_json(content["view"])})
 
 
-def encode(order: IngestOrder | ProbeOrder | ViewOrder) -> str:
+@dataclass(frozen=True)
+class HeldFrom:
+    """A file of held results, of which those up to `after_us` have left."""
+
+    file: str
+    after_us: int
+
+
+@dataclass(frozen=True)
+class ReleaseOrder:
+    """Let held results up to `until_us` out in order: slot n writes those between the n-th and the next of the `cuts`.
+
+    Of the files in `absorbed` what stays is written anew.
+    """
+
+    step: int
+    run: str
+    blocks: tuple[HeldFrom, ...]
+    until_us: int
+    cuts: tuple[int, ...]
+    absorbed: tuple[str, ...]
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> ReleaseOrder:
+        lists = {name: tuple(content[name]) for name in ("cuts", "absorbed")}
+        return ReleaseOrder(**{**content, **lists, "blocks": tuple(HeldFrom(**held) for held in content["blocks"])})
+
+
+Order = IngestOrder | ProbeOrder | ViewOrder | ReleaseOrder
+
+
+def encode(order: Order) -> str:
     """The order as text small enough for a local property."""
     return base64.b85encode(zlib.compress(json.dumps(asdict(order)).encode(), 1)).decode()
 

@@ -21,8 +21,8 @@ from pyspark.sql import functions as sf
 
 from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
-from braid.runtime.orders import PROPERTY, IngestOrder, ProbeOrder, ViewOrder, encode
-from braid.runtime.pipeline import REPORTS, ProbePipeline, ViewFunction
+from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, ReleaseOrder, ViewOrder, encode
+from braid.runtime.pipeline import REPORTS, ProbePipeline, ReleaseFunction, ViewFunction
 from braid.runtime.session import require_mappable_memory, use_this_python
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.work import Locations, report_row, run_ingest
@@ -49,6 +49,7 @@ class SparkCluster:
         self._pipeline = ProbePipeline(plan, locations, slots, self._anchor)
         self._batch: DataFrame | None = None
         self._update: DataFrame | None = None
+        self._release: DataFrame | None = None
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
@@ -80,13 +81,19 @@ class SparkCluster:
             self._update = map_batches(self._anchor, function, REPORTS)
         return self._collect(self._update, order)
 
+    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
+        if self._release is None:
+            function = ReleaseFunction(self._plan, self._locations, self.slots)
+            self._release = map_batches(self._anchor, function, REPORTS)
+        return self._collect(self._release, order)
+
     def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
         return self._pipeline.needs_jvm(order, round_number)
 
     def close(self) -> None:
         self._anchor.unpersist()
 
-    def _collect(self, frame: DataFrame, order: IngestOrder | ProbeOrder | ViewOrder) -> list[dict[str, Any]]:
+    def _collect(self, frame: DataFrame, order: Order) -> list[dict[str, Any]]:
         context = self._spark.sparkContext
         context.setLocalProperty(PROPERTY, encode(order))
         try:

@@ -15,14 +15,16 @@ from typing import Any
 from braid.control.elasticity import Elasticity
 from braid.control.layouts import Spread, next_layout
 from braid.control.merging import Merge, decide_merges, decide_moves
+from braid.control.ordering import Ordering
 from braid.control.views import new_view
-from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired
+from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired, lookup_marks
 from braid.errors import RecoveryError
 from braid.optimizer.sequences import choose_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
 from braid.runtime.loads import subgroup_loads
+from braid.runtime.ordering import InOrder, OrderKeeper, admission_of, arrivals_of, raised, settled
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
 from braid.runtime.rounds import Found, require_success, run_rounds
@@ -49,6 +51,7 @@ class StepRunner:
         layout: Layout,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         elasticity: Elasticity | None = None,
+        ordering: Ordering | None = None,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
@@ -58,6 +61,7 @@ class StepRunner:
         self._now_ms = now_ms
         self._layout = layout
         self._elasticity = elasticity
+        self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
         self.manifest = self._recover()
 
     def run(self, batch: int) -> dict[str, Any] | None:
@@ -83,10 +87,28 @@ class StepRunner:
             return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, now)
-        if not any(times.idle) or not self._split_expired(times.watermarks)[1]:
+        if not any(times.idle) or not (self._split_expired(times.watermarks)[1] or self._release_is_due(times, now)):
             return None
         delta = self._fix(self.manifest.batch, now, times, self._next_layout(now), [])
         return self._complete(delta, phases)
+
+    def flush(self) -> dict[str, Any] | None:
+        """A step without input that lets everything out that waits for its order; None if nothing does."""
+        delta = self._checkpoint.read_delta(self.manifest.step + 1)
+        if delta is not None and delta.batch == self.manifest.batch:
+            self._complete(delta, Phases())
+        now = self._now_ms()
+        times = decide_times(self._plan, self.manifest.marks, now)
+        if not self._release_is_due(times, now, flush=True):
+            return None
+        delta = self._fix(self.manifest.batch, now, times, self._next_layout(now), [], flush=True)
+        return self._complete(delta, Phases())
+
+    def _release_is_due(self, times: StepTimes, now_ms: int, flush: bool = False) -> bool:
+        if self._keeper is None:
+            return False
+        nothing = [None] * len(self._plan.streams)
+        return self._keeper.is_due(self.manifest, self._keeper.turn(self.manifest, times, nothing, now_ms, flush))
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
@@ -94,11 +116,13 @@ class StepRunner:
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
             live, expired = self._split_expired(delta.watermarks)
-            found = self._probe(delta, live) if delta.blocks else NOTHING
+            found = self._probe(delta, live)
             summed = self._update_view(delta, found.reports)
-        with phases.phase("sink"):
             leaving = found.reports if summed is None else summed.reports
-            moves = self._sink.deliver(delta.step, [file for report in leaving for file in report["files"]])
+            ordered = self._let_out(delta, leaving)
+        with phases.phase("sink"):
+            files = [file for report in leaving for file in report["files"]]
+            moves = self._sink.deliver(delta.step, files if ordered is None else ordered.released.files)
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, live, expired, found, moves)
@@ -106,6 +130,9 @@ class StepRunner:
             if summed is not None:
                 manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
+            if ordered is not None:
+                manifest = _in_order(manifest, delta, ordered)
+                progress |= ordered.progress
             manifest = replace(manifest, progress=progress)
             self._checkpoint.write_manifest(manifest)
             self.manifest = manifest
@@ -150,10 +177,18 @@ class StepRunner:
         return self._fix(batch, now, times, spread, reports)
 
     def _fix(
-        self, batch: int, now_ms: int, times: StepTimes, spread: Spread, reports: list[dict[str, Any]]
+        self,
+        batch: int,
+        now_ms: int,
+        times: StepTimes,
+        spread: Spread,
+        reports: list[dict[str, Any]],
+        flush: bool = False,
     ) -> DeltaRecord:
         """Write down what the step has decided and taken in."""
         step, layout = self.manifest.step + 1, spread.layout
+        newest = tuple(_newest(reports, stream.number) for stream in self._plan.streams)
+        turn = None if self._keeper is None else self._keeper.turn(self.manifest, times, newest, now_ms, flush)
         delta = DeltaRecord(
             step=step,
             batch=batch,
@@ -164,19 +199,26 @@ class StepRunner:
             layout=layout,
             orders=choose_orders(self._plan, self.manifest.fanouts),
             blocks=tuple(_input_block(report, step, layout.epoch) for report in reports if report["block"]),
-            newest=tuple(_newest(reports, stream.number) for stream in self._plan.streams),
+            newest=newest,
             input_rows=tuple(_total(reports, stream.number, "rows") for stream in self._plan.streams),
             late_rows=tuple(_total(reports, stream.number, "late") for stream in self._plan.streams),
             late_files=self._late_moves(reports, step, now_ms),
             moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
-            adaptations=spread.adaptations,
+            adaptations=(*spread.adaptations, *(() if turn is None else turn.adaptations)),
             pressures=spread.pressures,
             checked_ms=spread.checked_ms,
         )
+        if turn is not None:
+            arrivals = arrivals_of(reports, now_ms)
+            delta = replace(delta, frontier_us=turn.frontier_us, holds=turn.holds, flush=turn.flush, arrivals=arrivals)
         self._checkpoint.write_delta(delta)
         return delta
 
     def _probe(self, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
+        """Look the step's rows up, if any are due."""
+        admission = admission_of(delta, self.manifest)
+        if not any(admission.starting(block) for block in (*live, *delta.blocks)):
+            return NOTHING
         layouts = self._layouts(delta, live)
         order = ProbeOrder(
             step=delta.step,
@@ -188,17 +230,19 @@ class StepRunner:
             first_round=0,
             last_round=0,
             carried=(),
+            admission=admission,
             view_parts=self._view.parts if self._plan.summary else 0,
         )
         return run_rounds(self._plan, self._cluster, order)
 
     def _rewrites(self, delta: DeltaRecord, live: tuple[Block, ...], layouts: tuple[Layout, ...]) -> tuple[Merge, ...]:
         """Blocks to be written anew: those that move to another layout, and small ones that become one."""
-        moves = decide_moves(self._plan, live, layouts, delta.watermarks, MERGE_ROWS_A_STEP)
+        marks = self._lookup_marks(delta.watermarks)
+        moves = decide_moves(self._plan, live, layouts, marks, MERGE_ROWS_A_STEP)
         moving = {file for move in moves for file in move.files}
         resting = [block for block in live if block.file not in moving]
         archive = delta.layout.archive_us
-        return (*moves, *decide_merges(self._plan, resting, delta.watermarks, MERGE_ROWS_A_STEP, archive))
+        return (*moves, *decide_merges(self._plan, resting, marks, MERGE_ROWS_A_STEP, archive))
 
     @property
     def _view(self) -> View:
@@ -211,9 +255,20 @@ class StepRunner:
         return update_view(self._plan, self._cluster, self._view, delta, self._run, reports)
 
     def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-        dead = [is_expired(self._plan, b.stream, b.max_time, watermarks) for b in self.manifest.blocks]
+        marks = self._lookup_marks(watermarks)
+        dead = [not b.held and is_expired(self._plan, b.stream, b.max_time, marks) for b in self.manifest.blocks]
         live = tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if not gone)
         return live, tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if gone)
+
+    def _lookup_marks(self, watermarks: Sequence[int | None]) -> tuple[int | None, ...]:
+        waiting = self.manifest.waiting
+        return lookup_marks(watermarks, self.manifest.blocks, None if waiting is None else waiting.frontier_us)
+
+    def _let_out(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> InOrder | None:
+        """Let out in order what is due, if the query is ordered."""
+        if self._keeper is None:
+            return None
+        return self._keeper.let_out(self.manifest, delta, reports, self._now_ms())
 
     def _next_manifest(
         self,
@@ -238,6 +293,7 @@ class StepRunner:
             dropped=(*found.merged, *(block.file for block in expired), *found.carried),
             fanouts=_blend(self.manifest.fanouts, delta.orders, found.reports),
             view=self.manifest.view,
+            waiting=self.manifest.waiting,
             loads=subgroup_loads(self._plan, self._layouts(delta, blocks), found.reports) or self.manifest.loads,
             pressures=delta.pressures,
             checked_ms=delta.checked_ms,
@@ -263,6 +319,18 @@ def check_in_step(manifest_batch: int, spark_batch: int) -> None:
     raise RecoveryError(
         f"The checkpoint does not fit together: Spark has committed batch {spark_batch}, Braid batch {manifest_batch}.",
         hint="Restore the whole checkpoint directory from one copy, or start with a new one.",
+    )
+
+
+def _in_order(manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
+    """The manifest with what waits for its order."""
+    marks = raised(manifest.marks, ordered.waiting.frontier_us) if delta.flush else manifest.marks
+    return replace(
+        manifest,
+        marks=marks,
+        blocks=tuple(settled(block, delta) for block in manifest.blocks),
+        waiting=ordered.waiting,
+        dropped=(*manifest.dropped, *ordered.released.dropped),
     )
 
 

@@ -98,6 +98,8 @@ class Checkpoint:
         named = {block.file for block in manifest.blocks} if manifest else set()
         if manifest is not None and manifest.view is not None:
             named |= {block.file for block in manifest.view.blocks}
+        if manifest is not None and manifest.waiting is not None:
+            named |= {block.file for block in manifest.waiting.results}
         staged = {move.source.rsplit("/", 1)[1] for move in manifest.moves} if manifest else set()
         if delta is not None:
             named |= {block.file for block in delta.blocks}

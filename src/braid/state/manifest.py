@@ -10,13 +10,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from braid.plan.layout import Layout
+from braid.state.waiting import Arrival, Holds, Waiting
 
 
 @dataclass(frozen=True)
 class Block:
     """A live block: rows of one stream that arrived in the steps `first_step` to `last_step`.
 
-    `epoch` names the layout it was stored under; `units` those it may have rows of, None for all.
+    `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. Of a `held` block the
+    rows newer than the frontier of ordered results wait to be looked up.
     """
 
     file: str
@@ -29,6 +31,7 @@ class Block:
     size: int
     min_time: int
     max_time: int
+    held: bool = False
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Block:
@@ -128,6 +131,7 @@ class Manifest:
     loads: tuple[Load, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
+    waiting: Waiting | None = None
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -148,6 +152,7 @@ class Manifest:
         known["fanouts"] = tuple(Fanout(**{**f, "joined": tuple(f["joined"])}) for f in content["fanouts"])
         known["dropped"] = tuple(content["dropped"])
         known["view"] = None if content["view"] is None else View.from_json(content["view"])
+        known["waiting"] = None if content["waiting"] is None else Waiting.from_json(content["waiting"])
         known["loads"] = tuple(Load(**load) for load in content["loads"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         return Manifest(**known)
@@ -155,7 +160,10 @@ class Manifest:
 
 @dataclass(frozen=True)
 class DeltaRecord:
-    """What a step fixed before it was committed: its input blocks, its clock, its decisions."""
+    """What a step fixed before it was committed: its input blocks, its clock, its decisions.
+
+    Of ordered results those up to `frontier_us` leave, or with `flush` all of them.
+    """
 
     step: int
     batch: int
@@ -174,6 +182,10 @@ class DeltaRecord:
     adaptations: tuple[str, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
+    frontier_us: int | None = None
+    holds: Holds = "results"
+    flush: bool = False
+    arrivals: tuple[Arrival, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -186,4 +198,5 @@ class DeltaRecord:
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
+        known["arrivals"] = tuple(Arrival.from_json(arrival) for arrival in content["arrivals"])
         return DeltaRecord(**known)

@@ -27,6 +27,7 @@ from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
 CHUNK_ROWS = 500_000
+SAMPLED_TIMES = 128
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
 LATE_ROW = "row"
@@ -88,6 +89,7 @@ class _IngestTask:
         self._rows = 0
         self._late_rows = 0
         self._newest: int | None = None
+        self._times: list[npt.NDArray[np.int64]] = []
 
     def take(self, chunk: pa.RecordBatch) -> None:
         self._rows += chunk.num_rows
@@ -99,6 +101,9 @@ class _IngestTask:
         rows = Rows.from_batch(stored if keep.all() else stored.filter(pa.array(keep)), self._types)
         if rows.length:
             self._store(rows)
+            if self._plan.ordered:
+                times = rows.times(self._stream.time)
+                self._times.append(times[:: max(1, -(-len(times) // SAMPLED_TIMES))])
 
     def close(self) -> None:
         if self._block is not None:
@@ -114,6 +119,7 @@ class _IngestTask:
             "rows": self._rows,
             "late": self._late_rows,
             "newest": self._newest,
+            "times": self._sampled_times(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
             if self._block is None
@@ -125,6 +131,13 @@ class _IngestTask:
                 "max_time": max(segment.max_time for segment in segments),
             },
         }
+
+    def _sampled_times(self) -> list[int]:
+        """Event times that stand for those of all stored rows, where the order of results asks for them."""
+        if not self._times:
+            return []
+        times = np.sort(np.concatenate(self._times))
+        return [int(time) for time in times[:: max(1, -(-len(times) // SAMPLED_TIMES))]]
 
     def _mark_late(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         column = chunk.column(self._stream.time)

@@ -1,7 +1,6 @@
 """Probe: what one slot's task does in a step. It looks the step's rows up in the blocks of its units.
 
-The delta rule decides what a head sees: of streams before it the blocks up to this step, of streams after it
-those of earlier steps only. So each result is found once, by the last of its rows to arrive. A round is one
+What a head sees is decided by admission (`placement/admission.py`): each result is found once. A round is one
 lookup of every head's sequence; rounds run inside one task while routes stay in its slot, else their rows are
 carried to the next job in files.
 """
@@ -12,6 +11,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
@@ -55,6 +56,7 @@ class SlotProbe:
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
+        self.lookup_seconds: dict[tuple[int, int], float] = defaultdict(float)
 
     def run(self) -> Iterator[Found]:
         """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
@@ -81,15 +83,33 @@ class SlotProbe:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
         joined = (sequence.head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
         types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
-        for name, segment in self._arriving_segments(sequence.head, routes):
-            yield segment.route, self._store.rows(name, segment, types)
+        for name, segment, span in self._arriving_segments(sequence.head, routes):
+            rows = self._store.rows(name, segment, types)
+            rows = rows if span is None else self._within(rows, sequence.head, segment, span)
+            if rows.length:
+                yield segment.route, rows
 
-    def _arriving_segments(self, head: int, routes: set[int] | None) -> Iterator[tuple[str, Segment]]:
-        first = self._order.first_round == 0
-        names = [block.file for block in self._new_blocks(head)] if first else self._order.carried
-        for name in names:
-            for segment in self._store.reader(name).segments_of(None if first else [head], routes):
-                yield name, segment
+    def _arriving_segments(
+        self, head: int, routes: set[int] | None
+    ) -> Iterator[tuple[str, Segment, tuple[int, int] | None]]:
+        """Segments of probing rows; of the head's own only the rows in a span of event time start here."""
+        if self._order.first_round > 0:
+            for name in self._order.carried:
+                for segment in self._store.reader(name).segments_of([head], routes):
+                    yield name, segment, None
+            return
+        for block in self._order.blocks:
+            span = self._order.admission.starting(block) if block.stream == head else None
+            if span is not None:
+                for segment in self._store.reader(block.file).segments_of(None, routes):
+                    yield block.file, segment, span
+
+    def _within(self, rows: Rows, stream: int, segment: Segment, span: tuple[int, int]) -> Rows:
+        after, until = span
+        if segment.min_time > after and segment.max_time <= until:
+            return rows
+        times = rows.times(self.plan.streams[stream].time)
+        return rows.take(np.flatnonzero((times > after) & (times <= until)))
 
     def received(self) -> dict[tuple[int, int], int]:
         """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
@@ -98,14 +118,11 @@ class SlotProbe:
         for sequence in self._sequences if layout.kind == "biclique" else ():
             probed = sequence.probes[self._order.first_round].stream
             visited = [unit for unit in self._owned[layout.epoch].values() if probed in unit.streams]
-            for _, segment in self._arriving_segments(sequence.head, None):
+            for _, segment, _ in self._arriving_segments(sequence.head, None):
                 for unit in visited:
                     if segment.route in unit.routes:
                         sent[layout.epoch, unit.number] += segment.length
         return sent
-
-    def _new_blocks(self, stream: int) -> list[Block]:
-        return [b for b in self._order.blocks if b.stream == stream and b.last_step == self._order.step]
 
     def _look_up(self, sequence: Sequence, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
         """Look rows up in this slot's segments; pass on what matches."""
@@ -119,7 +136,9 @@ class SlotProbe:
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
-                for pairs in match(probing, segment):
+                until = self._order.admission.seen_until(block, sequence.head)
+                bounded = probing if until is None or segment.max_time <= until else probing.until(until)
+                for pairs in match(bounded, segment):
                     yield from self._pass_on(sequence, round_number, route, pairs)
                 self._account(block, unit, sequence.head, probe.stream, probing, time.perf_counter() - began)
 
@@ -154,15 +173,12 @@ class SlotProbe:
             by_route: dict[int | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
             current = self._order.layouts[-1].epoch
             for block in self._order.blocks:
-                if block.stream == stream and self._visible(block, head):
+                if block.stream == stream and self._order.admission.seen_until(block, head) is not None:
                     for route, segment, unit in self._owned_segments(block):
                         by_route[route if block.epoch == current else None].append((block, segment, unit))
             known = [_Target(route, tuple(segments)) for route, segments in by_route.items()]
             self._targets[head, stream] = known
         return known
-
-    def _visible(self, block: Block, head: int) -> bool:
-        return block.last_step <= (self._order.step if block.stream < head else self._order.step - 1)
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of older layouts those that stand for all copies."""
@@ -201,5 +217,7 @@ class SlotProbe:
         counters.matched += spent.matched
         counters.windows_skipped += spent.windows_skipped
         self.lookups[head, stream].matched += spent.matched
+        self.lookups[head, stream].compared += spent.compared
+        self.lookup_seconds[head, stream] += seconds
         self._seconds[block.epoch, unit.number] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0

@@ -100,7 +100,7 @@ class ResultWriter:
         self._writer, self._file_rows = None, 0
 
     def _current_name(self) -> str:
-        return f"{self._name}-{len(self.written)}.parquet"
+        return f"{self._name}-{len(self.written):05d}.parquet"
 
 
 class _Counted:

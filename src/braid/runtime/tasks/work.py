@@ -21,12 +21,14 @@ from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
-from braid.runtime.orders import IngestOrder, ProbeOrder, ViewOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.exchange import CarriedRows
+from braid.runtime.tasks.holding import HoldSink
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
 from braid.runtime.tasks.merge import merge_blocks, move_blocks
 from braid.runtime.tasks.partials import PartialSink
 from braid.runtime.tasks.probe import SlotProbe
+from braid.runtime.tasks.release import SlotRelease, write_release
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.views import SlotView, write_update
@@ -35,17 +37,22 @@ from braid.state.files import locate
 
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
 TOLD = (PredicateError, CorruptStateError)
-OPEN_STORES = 4
+OPEN_STORES = 6
+RELEASED_AT = "#time"
 
 
 @dataclass(frozen=True)
 class Locations:
-    """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems."""
+    """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems.
+
+    `discard`: results are only counted. `timed`: ordered results carry their time, for a reader that sorts.
+    """
 
     checkpoint: str
     staging: str
     compression: str
     discard: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,12 @@ class ProbeRun:
                 for epoch, unit in sorted({*stored, *received})
             ],
             "lookups": [
-                {"head": head, "stream": stream, **asdict(counters)}
+                {
+                    "head": head,
+                    "stream": stream,
+                    "seconds": probe.lookup_seconds[head, stream],
+                    **asdict(counters),
+                }
                 for (head, stream), counters in probe.lookups.items()
             ],
             "merged": [None if block is None else asdict(block) for block in merged],
@@ -198,6 +210,19 @@ def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder,
     return told(lambda: write_update(view, summary, order.view.parts, files, path, results))
 
 
+def run_release(plan: JoinPlan, slots: int, locations: Locations, order: ReleaseOrder, task: Task) -> dict[str, Any]:
+    """One task of a release: write the held results of this slot's stretch."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-o{task.partition:05d}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} held")
+    store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
+    schema = plan.output_schema if plan.summary is None else plan.summary.schema
+    work = SlotRelease(order, task.partition, slots, store)
+    results = ReleaseSink(_result_writer(locations, name, released_schema(schema, locations.timed)), locations.timed)
+    kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
+    return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
+
+
 class Results(Protocol):
     """Where a task's results go."""
 
@@ -206,10 +231,12 @@ class Results(Protocol):
 
 
 def open_results(plan: JoinPlan, locations: Locations, order: ProbeOrder, name: str) -> Results:
-    """A sink for a probe task's results: files in staging, or a partial summary."""
+    """A sink for a probe task's results: files in staging, held results, or a partial summary."""
+    files, checkpoint = locate(locations.checkpoint)
+    if plan.summary is None and plan.ordered:
+        return HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     if plan.summary is None:
         return ResultSink(_result_writer(locations, name, plan.output_schema))
-    files, checkpoint = locate(locations.checkpoint)
     return PartialSink(plan.summary, files, f"{checkpoint}/blocks/{name}.partial", order.view_parts)
 
 
@@ -237,6 +264,29 @@ class ResultSink:
             return {"results": self._rows, "files": []}
         self._writer.close()
         return {"results": self._rows, "files": [asdict(file) for file in self._writer.written]}
+
+
+class ReleaseSink:
+    """Released rows on their way to staging: with their times, or without."""
+
+    def __init__(self, writer: ResultWriter | None, timed: bool) -> None:
+        self._sink = ResultSink(writer)
+        self._timed = timed
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        columns = batch.columns[:-1]
+        if self._timed:
+            columns.append(batch.column(batch.num_columns - 1).view(pa.int64()))
+        self._sink.add(pa.RecordBatch.from_arrays(columns, schema=released_schema(batch.schema, self._timed)))
+
+    def close(self) -> dict[str, Any]:
+        return self._sink.close()
+
+
+def released_schema(held: pa.Schema, timed: bool) -> pa.Schema:
+    """The columns that leave: those of held rows, their time as a number or not at all."""
+    leaving = held.remove(len(held) - 1)
+    return leaving.append(pa.field(RELEASED_AT, pa.int64())) if timed else leaving
 
 
 _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()

@@ -1,0 +1,105 @@
+"""In-order results: how far they may leave, and whether rows or results wait for it.
+
+A result leaves once every stream that is not idle has reached its time. Sync-Filter holds rows until then and looks
+them up afterwards; Filter-Order looks them up at once and holds what they give. Adaptive starts as the first and
+becomes the second while lookups take so much of the time that overlapping them with the waiting pays.
+
+For two streams with λ1 <= λ2 rows a second, a window of |w| seconds and c seconds to compare two rows, the lookups of
+the faster stream, which waits, take c·|w|·λ1·λ2 of the time; holding results instead saves x / (1 + x) of the average
+response time. Of more streams all wait but the slowest, so x is the share of time that the lookups of all others
+take. With indexes a lookup does not compare all rows: x is measured, as busy seconds a second and core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.control.watermarks import decide_times, later
+from braid.plan.join import JoinPlan
+from braid.state.manifest import Mark
+from braid.state.waiting import Holds, Pace, Waiting
+
+Policy = Literal["sync-filter", "filter-order", "adaptive"]
+RETURNING = 0.8
+"""Adaptive goes back to holding rows only below this share of alpha, so that it does not flutter around it."""
+FADING = 0.7
+ENOUGH_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """How a query keeps its results in order."""
+
+    policy: Policy
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a step does for the order: what is held, how far results may leave, or that everything does."""
+
+    holds: Holds
+    frontier_us: int | None
+    flush: bool
+    adaptations: tuple[str, ...] = ()
+
+
+def nothing_waits(streams: int) -> Waiting:
+    """The order before the first step."""
+    return Waiting(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0))
+
+
+def decide_turn(
+    plan: JoinPlan, ordering: Ordering, waiting: Waiting, marks: Sequence[Mark], now_ms: int, slots: int
+) -> Turn:
+    """The turn of a step after which the streams have reached `marks`. When all are silent nothing waits for them."""
+    times = decide_times(plan, marks, now_ms)
+    reached = [mark for mark in times.watermarks if mark is not None]
+    frontier = min(reached) if len(reached) == len(times.watermarks) else None
+    holds, said = choose_holds(ordering, waiting, slots)
+    return Turn(holds, later(waiting.frontier_us, frontier), all(times.idle), said)
+
+
+def choose_holds(ordering: Ordering, waiting: Waiting, slots: int) -> tuple[Holds, tuple[str, ...]]:
+    """What the policy holds, and what it says if that changed."""
+    if ordering.policy != "adaptive":
+        return ("rows" if ordering.policy == "sync-filter" else "results"), ()
+    share = lookup_share(waiting.pace, slots)
+    if share is None:
+        return waiting.holds, ()
+    if waiting.holds == "rows" and share >= ordering.alpha:
+        return "results", (f"holds results: lookups take {share:.2f} of the time, alpha is {ordering.alpha:g}",)
+    if waiting.holds == "results" and share < RETURNING * ordering.alpha:
+        limit = f"{RETURNING:g} of alpha {ordering.alpha:g}"
+        return "rows", (f"holds rows: lookups take {share:.2f} of the time, less than {limit}",)
+    return waiting.holds, ()
+
+
+def lookup_share(pace: Pace, slots: int) -> float | None:
+    """The share of time that lookups of all streams but the slowest take; None before enough was seen."""
+    if pace.seconds < ENOUGH_SECONDS:
+        return None
+    slowest = min(range(len(pace.rows)), key=lambda stream: pace.rows[stream])
+    busy = sum(seconds for stream, seconds in enumerate(pace.busy) if stream != slowest)
+    return busy / (pace.seconds * slots)
+
+
+def modelled_share(pace: Pace, window_us: int | None) -> float | None:
+    """c·|w|·λ1·λ2 of two streams, with the measured cost of comparing two rows; None where it has no meaning."""
+    if window_us is None or len(pace.rows) != 2 or not pace.compared or pace.seconds < ENOUGH_SECONDS:
+        return None
+    cost = sum(pace.busy) / pace.compared
+    first, second = (rows / pace.seconds for rows in pace.rows)
+    return cost * window_us / 1e6 * first * second
+
+
+def blend(pace: Pace, seconds: float, rows: Sequence[int], busy: Sequence[float], compared: int) -> Pace:
+    """What was seen before fades; this step is added."""
+    return Pace(
+        seconds=pace.seconds * FADING + seconds,
+        rows=tuple(old * FADING + new for old, new in zip(pace.rows, rows, strict=True)),
+        busy=tuple(old * FADING + new for old, new in zip(pace.busy, busy, strict=True)),
+        compared=pace.compared * FADING + compared,
+    )

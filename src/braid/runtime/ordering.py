@@ -1,0 +1,169 @@
+"""The part of a step that keeps results in order: what is admitted, what leaves, what waits, and how long it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.ordering import Ordering, Turn, blend, decide_turn, lookup_share, modelled_share, nothing_waits
+from braid.control.responses import describe_waits, remember, respond
+from braid.control.watermarks import StepTimes, advance_marks, later
+from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.plan.join import JoinPlan
+from braid.runtime.cluster import Cluster
+from braid.runtime.progress import iso_time
+from braid.runtime.release import Released, held_blocks, release
+from braid.state.manifest import Block, DeltaRecord, Manifest, Mark
+from braid.state.waiting import Arrival, Waiting
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """What the order made of a step."""
+
+    released: Released
+    waiting: Waiting
+    progress: dict[str, Any]
+
+
+class OrderKeeper:
+    """Keeps the results of one query in order."""
+
+    def __init__(self, plan: JoinPlan, cluster: Cluster, ordering: Ordering, run: str) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._ordering = ordering
+        self._run = run
+
+    def turn(
+        self, manifest: Manifest, times: StepTimes, newest: Sequence[int | None], now_ms: int, flush: bool = False
+    ) -> Turn:
+        """What a step that brings rows up to `newest` does for the order."""
+        marks = advance_marks(manifest.marks, times, newest, now_ms)
+        waiting = self.waiting(manifest)
+        turn = decide_turn(self._plan, self._ordering, waiting, marks, now_ms, self._cluster.slots)
+        return replace(turn, flush=True) if flush else turn
+
+    def waiting(self, manifest: Manifest) -> Waiting:
+        return manifest.waiting or nothing_waits(len(self._plan.streams))
+
+    def is_due(self, manifest: Manifest, turn: Turn) -> bool:
+        """Whether a step without input would let something out."""
+        until = release_until(turn.frontier_us, turn.flush)
+        times = [block.min_time for block in self.waiting(manifest).results]
+        before = _bound(self.waiting(manifest).frontier_us)
+        waiting = [block for block in manifest.blocks if block.held]
+        return any(time <= until for time in times) or any(
+            block.min_time <= until and block.max_time > before and until > before for block in waiting
+        )
+
+    def let_out(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], now_ms: int) -> InOrder:
+        """Release what is due, and account for what waits."""
+        before = self.waiting(manifest)
+        until = release_until(delta.frontier_us, delta.flush)
+        arrivals, waits = respond((*before.arrivals, *delta.arrivals), until, now_ms)
+        fresh = held_blocks(reports, _mean_arrival(delta, waits, now_ms))
+        released = release(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            held=before.results,
+            fresh=fresh,
+            before_us=_bound(before.frontier_us),
+            until_us=until,
+        )
+        frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
+        pace = blend(
+            before.pace,
+            max(0.0, (delta.now_ms - manifest.written_ms) / 1000) if manifest.step >= 0 else 0.0,
+            delta.input_rows,
+            _busy(reports, len(self._plan.streams)),
+            sum(lookup["compared"] for report in reports for lookup in report["lookups"]),
+        )
+        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace)
+        waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
+        results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
+        return InOrder(released, after, self._progress(after, released, waits, results, now_ms))
+
+    def _progress(
+        self,
+        after: Waiting,
+        released: Released,
+        waits: list[tuple[float, float]],
+        results: list[tuple[float, float]],
+        now_ms: int,
+    ) -> dict[str, Any]:
+        plan = self._plan
+        windows = {stream.window_us for stream in plan.streams}
+        oldest = [a.arrived_ms for a in after.arrivals] + [block.arrived_ms for block in after.results]
+        return {
+            "numOutputRows": released.rows,
+            "held": {
+                "results": sum(block.rows for block in after.results),
+                "bytes": sum(block.size for block in after.results),
+                "oldestMs": max(0, now_ms - min(oldest)) if oldest else 0,
+            },
+            "order": {
+                "policy": self._ordering.policy,
+                "alpha": self._ordering.alpha,
+                "holds": after.holds,
+                "frontier": iso_time(after.frontier_us),
+                "lookupShare": lookup_share(after.pace, self._cluster.slots),
+                "modelledShare": modelled_share(after.pace, windows.pop() if len(windows) == 1 else None),
+                "rowResponse": describe_waits(waits),
+                "resultResponse": describe_waits(results),
+            },
+        }
+
+
+def admission_of(delta: DeltaRecord, manifest: Manifest) -> Admission:
+    """Which rows a step looks up: all that came, or those up to the frontier."""
+    before = None if manifest.waiting is None else manifest.waiting.frontier_us
+    now = NEVER if delta.flush or delta.holds == "results" else _bound(delta.frontier_us)
+    return Admission(delta.step, _bound(before), now)
+
+
+def settled(block: Block, delta: DeltaRecord) -> Block:
+    """A block after a step: whether rows of it still wait to be looked up."""
+    waits = not delta.flush and delta.holds == "rows" and block.max_time > _bound(delta.frontier_us)
+    fresh = block.last_step == delta.step
+    return replace(block, held=waits and (fresh or block.held))
+
+
+def raised(marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
+    """The marks after everything was let out: what comes earlier than that is late."""
+    return tuple(replace(mark, watermark_us=later(mark.watermark_us, frontier_us)) for mark in marks)
+
+
+def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
+    """When the stored rows of a step came, by the sample of times that its tasks took."""
+    return tuple(
+        Arrival(now_ms, report["block"]["rows"], tuple(report["times"])) for report in reports if report.get("times")
+    )
+
+
+def release_until(frontier_us: int | None, flush: bool) -> int:
+    return NEVER if flush else _bound(frontier_us)
+
+
+def _bound(frontier_us: int | None) -> int:
+    return ALWAYS if frontier_us is None else frontier_us
+
+
+def _mean_arrival(delta: DeltaRecord, waits: list[tuple[float, float]], now_ms: int) -> int:
+    """When the rows that found a step's results came: in the step itself, or on average of those that waited for it."""
+    rows = sum(count for _, count in waits)
+    if delta.holds == "results" or not rows:
+        return delta.now_ms
+    return now_ms - round(sum(wait * count for wait, count in waits) / rows)
+
+
+def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
+    """The seconds that lookups of each head took, all slots together."""
+    busy = [0.0] * streams
+    for report in reports:
+        for lookup in report["lookups"]:
+            busy[lookup["head"]] += lookup["seconds"]
+    return busy

@@ -1,0 +1,89 @@
+"""Held results: what a task has found, sorted by result time, in a block until its turn comes.
+
+The last column of held rows is their result time; it leaves with them only where a reader needs it to sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from braid.state.blocks import BlockWriter
+from braid.state.files import Files
+
+ROWS_PER_SEGMENT = 1 << 17
+CUTS = 32
+
+Times = npt.NDArray[np.int64]
+
+
+class HoldSink:
+    """Buffers a task's results, and writes them as segments that are each in order."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._path = path
+        self._buffered: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._writer: BlockWriter | None = None
+        self._cuts: list[Times] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._buffered.append(batch)
+        self._rows += batch.num_rows
+        if sum(part.num_rows for part in self._buffered) >= ROWS_PER_SEGMENT:
+            self._write()
+
+    def close(self) -> dict[str, Any]:
+        self._write()
+        if self._writer is None:
+            return {"results": 0, "files": [], "held": None}
+        self._writer.__exit__(None, None, None)
+        segments = self._writer.segments
+        held = {
+            "file": self._path.rsplit("/", 1)[1],
+            "rows": self._writer.rows,
+            "size": self._writer.size,
+            "min_time": min(segment.min_time for segment in segments),
+            "max_time": max(segment.max_time for segment in segments),
+            "cuts": even_cuts(self._cuts, CUTS),
+        }
+        return {"results": self._rows, "files": [], "held": held}
+
+    def _write(self) -> None:
+        rows = [batch for batch in self._buffered if batch.num_rows]
+        self._buffered = []
+        if not rows:
+            return
+        if self._writer is None:
+            self._writer = BlockWriter(self._files, self._path)
+            self._writer.__enter__()
+        batch = in_order(rows)
+        times = result_times(batch)
+        self._cuts.append(times[:: max(1, len(times) // CUTS)])
+        self._writer.add(0, 0, batch, int(times[0]), int(times[-1]))
+
+
+def result_times(batch: pa.RecordBatch) -> Times:
+    """The result times of held rows, in microseconds."""
+    times: Times = batch.column(batch.num_columns - 1).view(pa.int64()).to_numpy(zero_copy_only=False)
+    return times
+
+
+def in_order(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Rows of several batches as one, sorted by result time."""
+    whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    times = result_times(whole)
+    if (times[1:] >= times[:-1]).all():
+        return whole
+    return whole.take(pa.array(np.argsort(times, kind="stable")))
+
+
+def even_cuts(samples: Sequence[Times], most: int) -> list[int]:
+    """At most so many times that part the sampled ones evenly."""
+    every = np.sort(np.concatenate(samples))
+    return [int(time) for time in every[:: max(1, -(-len(every) // most))]]
