@@ -72,6 +72,7 @@ class Case:
     predicates: tuple[Predicate, ...]
     batches: tuple[Rows, ...]
     clock_ms: tuple[int, ...]
+    ordered: bool = False
 
     @cached_property
     def question(self) -> Question:
@@ -88,7 +89,7 @@ class Case:
         }
         for predicate in self.predicates:
             draft.on(predicate.make(made))
-        return draft.question()
+        return draft.ordered().question() if self.ordered else draft.question()
 
     @cached_property
     def expected(self) -> Counter[tuple[Any, ...]]:

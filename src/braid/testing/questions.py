@@ -67,6 +67,7 @@ class Draft:
         self._calls: tuple[tuple[Function, tuple[Column, ...]], ...] = ()
         self._over_us: int | None = None
         self._updates: Updates = "batched"
+        self._ordered = False
 
     def stream(
         self,
@@ -125,6 +126,11 @@ class Draft:
         self._groups = columns
         return self
 
+    def ordered(self) -> Draft:
+        """Let results leave in the order of their times."""
+        self._ordered = True
+        return self
+
     def question(self) -> Question:
         columns = [column for stream in self.streams for column in stream.question.columns]
         columns.append(Column(RESULT_TIME, -1, "timestamp"))
@@ -134,9 +140,12 @@ class Draft:
         outputs = [replace(_output(column), name=f"{n}_{column.name}") for n, column in enumerate(columns)]
         if self._groups is None:
             outputs = [_output(column) for column in columns]
+        if self._ordered and self._groups is None:
+            outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
         return Question(
             summary=self._summary(),
+            ordered=self._ordered,
             streams=tuple(stream.question for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
