@@ -53,7 +53,7 @@ class Releases:
         if len(self._idle(now_ms)) == len(self.streams):
             self.flush()
             return
-        self.frontier = max(self.frontier, *[min(self._reached(now_ms).values())])
+        self.frontier = max(self.frontier, min(self._reached(now_ms).values()))
         self.left = Counter({row: n for row, n in self._found().items() if row[-1] <= self.frontier})
 
     def flush(self) -> None:
@@ -67,11 +67,8 @@ class Releases:
         return answer(self.streams, self._kept, self.conditions)
 
     def _idle(self, now_ms: int) -> set[str]:
-        return {
-            s.name
-            for s in self.streams
-            if s.idle_after_ms is not None and now_ms - self._heard[s.name] >= s.idle_after_ms
-        }
+        limits = {stream.name: stream.idle_after_ms for stream in self.streams}
+        return {name for name, limit in limits.items() if limit is not None and now_ms - self._heard[name] >= limit}
 
     def _reached(self, now_ms: int) -> dict[str, int]:
         marks = dict(self._marks)

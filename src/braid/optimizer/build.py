@@ -47,6 +47,7 @@ def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
         time_zone=question.time_zone,
         schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
         output_schema=question.output_schema,
+        leaving=question.leaving,
         summary=question.summary,
         ordered=question.ordered,
     )

@@ -149,6 +149,7 @@ class JoinPlan:
     time_zone: str
     schemas: tuple[pa.Schema, ...]
     output_schema: pa.Schema
+    leaving: pa.Schema
     summary: Summary | None = None
     ordered: bool = False
 

@@ -35,21 +35,18 @@ class StreamQuestion:
 
 @dataclass(frozen=True)
 class Question:
-    """A join as asked for. The last output of an `ordered` one is the result time it is ordered by."""
+    """A join as asked for; `leaving` are the columns that leave it.
+
+    The last output of an `ordered` one is the result time, which does not leave.
+    """
 
     streams: tuple[StreamQuestion, ...]
     conjuncts: tuple[Conjunct, ...]
     outputs: tuple[Output, ...]
     output_schema: pa.Schema
+    leaving: pa.Schema
     time_zone: str
     ansi: bool
     case_sensitive: bool
     summary: Summary | None = None
     ordered: bool = False
-
-    @property
-    def leaving(self) -> pa.Schema:
-        """The columns that leave the query."""
-        if self.summary is not None:
-            return self.summary.schema
-        return self.output_schema.remove(len(self.output_schema) - 1) if self.ordered else self.output_schema

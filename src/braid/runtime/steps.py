@@ -95,7 +95,12 @@ class StepRunner:
     def flush(self) -> dict[str, Any] | None:
         """A step without input that lets everything out that waits for its order; None if nothing does."""
         delta = self._checkpoint.read_delta(self.manifest.step + 1)
-        if delta is not None and delta.batch == self.manifest.batch:
+        if delta is not None and delta.batch > self.manifest.batch:
+            raise RecoveryError(
+                f"Batch {delta.batch} was taken in but not finished, so nothing can be let out before it.",
+                hint="Start the query again: it finishes the batch first.",
+            )
+        if delta is not None:
             self._complete(delta, Phases())
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, now)

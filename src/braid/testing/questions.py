@@ -143,13 +143,16 @@ class Draft:
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
+        summary = self._summary()
+        leaving = pa.schema(fields[:-1] if self._ordered else fields) if summary is None else summary.schema
         return Question(
-            summary=self._summary(),
+            summary=summary,
             ordered=self._ordered,
             streams=tuple(stream.question for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
             output_schema=pa.schema(fields),
+            leaving=leaving,
             time_zone="UTC",
             ansi=True,
             case_sensitive=False,

@@ -216,9 +216,9 @@ def run_release(plan: JoinPlan, slots: int, locations: Locations, order: Release
     name = f"{order.run[:8]}-{order.step:012d}-o{task.partition:05d}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{order.run} held")
     store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
-    schema = plan.output_schema if plan.summary is None else plan.summary.schema
     work = SlotRelease(order, task.partition, slots, store)
-    results = ReleaseSink(_result_writer(locations, name, released_schema(schema, locations.timed)), locations.timed)
+    leaving = plan.leaving.append(pa.field(RELEASED_AT, pa.int64())) if locations.timed else plan.leaving
+    results = ReleaseSink(_result_writer(locations, name, leaving), leaving)
     kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
 
@@ -267,26 +267,18 @@ class ResultSink:
 
 
 class ReleaseSink:
-    """Released rows on their way to staging: with their times, or without."""
+    """Released rows on their way to staging: with the number of their time as last column, or without."""
 
-    def __init__(self, writer: ResultWriter | None, timed: bool) -> None:
+    def __init__(self, writer: ResultWriter | None, schema: pa.Schema) -> None:
         self._sink = ResultSink(writer)
-        self._timed = timed
+        self._schema = schema
 
     def add(self, batch: pa.RecordBatch) -> None:
-        columns = batch.columns[:-1]
-        if self._timed:
-            columns.append(batch.column(batch.num_columns - 1).view(pa.int64()))
-        self._sink.add(pa.RecordBatch.from_arrays(columns, schema=released_schema(batch.schema, self._timed)))
+        columns = [*batch.columns[:-1], batch.column(batch.num_columns - 1).view(pa.int64())]
+        self._sink.add(pa.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema))
 
     def close(self) -> dict[str, Any]:
         return self._sink.close()
-
-
-def released_schema(held: pa.Schema, timed: bool) -> pa.Schema:
-    """The columns that leave: those of held rows, their time as a number or not at all."""
-    leaving = held.remove(len(held) - 1)
-    return leaving.append(pa.field(RELEASED_AT, pa.int64())) if timed else leaving
 
 
 _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
