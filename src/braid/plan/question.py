@@ -13,7 +13,8 @@ from braid.plan.summary import Summary
 
 @dataclass(frozen=True)
 class StreamQuestion:
-    """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates.
+    """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates;
+    `window_rows`: a row must be among so many.
 
     `schema` has every column of the stream, by flat name, with its Arrow type.
     """
@@ -27,6 +28,7 @@ class StreamQuestion:
     automatic: bool
     lateness_us: int | None
     idle_after_ms: int | None
+    window_rows: int | None = None
 
     @property
     def time_column(self) -> Column:

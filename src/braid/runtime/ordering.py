@@ -101,6 +101,7 @@ class OrderKeeper:
         return {
             "numOutputRows": released.rows,
             "held": {
+                "rows": {stream.name: _held_rows(after, stream.number) for stream in plan.streams},
                 "results": sum(block.rows for block in after.results),
                 "bytes": sum(block.size for block in after.results),
                 "oldestMs": max(0, now_ms - min(oldest)) if oldest else 0,
@@ -140,7 +141,9 @@ def raised(marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
 def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
     """When the stored rows of a step came, by the sample of times that its tasks took."""
     return tuple(
-        Arrival(now_ms, report["block"]["rows"], tuple(report["times"])) for report in reports if report.get("times")
+        Arrival(now_ms, report["block"]["rows"], tuple(report["times"]), report["stream"])
+        for report in reports
+        if report.get("times")
     )
 
 
@@ -167,3 +170,10 @@ def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
         for lookup in report["lookups"]:
             busy[lookup["head"]] += lookup["seconds"]
     return busy
+
+
+def _held_rows(waiting: Waiting, stream: int) -> int:
+    """Rows of a stream that wait to be looked up, about."""
+    if waiting.holds == "results":
+        return 0
+    return sum(arrival.rows for arrival in waiting.arrivals if arrival.stream == stream)

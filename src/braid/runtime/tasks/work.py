@@ -21,13 +21,14 @@ from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
-from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.holding import HoldSink
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
 from braid.runtime.tasks.merge import merge_blocks, move_blocks
 from braid.runtime.tasks.partials import PartialSink
 from braid.runtime.tasks.probe import SlotProbe
+from braid.runtime.tasks.ranking import rank_rows
 from braid.runtime.tasks.release import SlotRelease, write_release
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
@@ -97,7 +98,7 @@ def run_ingest(
     """One ingest task: write the block, report it."""
     files, checkpoint = locate(locations.checkpoint)
     name = f"{order.run[:8]}-{order.step:012d}-{stream}-{task.partition}-{task.attempt}"
-    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name)
+    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name, task.partition)
     return told(lambda: {**ingest(plan, stream, order, places, batches), "host": task.host})
 
 
@@ -221,6 +222,21 @@ def run_release(plan: JoinPlan, slots: int, locations: Locations, order: Release
     results = ReleaseSink(_result_writer(locations, name, leaving), leaving)
     kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
+
+
+def run_rank(plan: JoinPlan, slots: int, locations: Locations, order: RankOrder, task: Task) -> dict[str, Any]:
+    """One task of a ranking: the streams that are this slot's."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-k{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} ranks")
+    store.keep_only({*(roll.file for roll in order.rolls), *(ruler.file for ruler in order.rulers)})
+
+    def work() -> dict[str, Any]:
+        own = [stream for place, stream in enumerate(plan.counted) if place % slots == task.partition]
+        made = [rank_rows(plan, order, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
+        return {"slot": task.partition, "rulers": [ruler for ruler in made if ruler is not None]}
+
+    return told(work)
 
 
 class Results(Protocol):
