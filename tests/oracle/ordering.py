@@ -53,7 +53,7 @@ class Releases:
         if len(self._idle(now_ms)) == len(self.streams):
             self.flush()
             return
-        self.frontier = max(self.frontier, min(self._reached(now_ms).values()))
+        self.frontier = max(self.frontier, min(self._reached(now_ms).values()) - self._counting)
         self.left = Counter({row: n for row, n in self._found().items() if row[-1] <= self.frontier})
 
     def flush(self) -> None:
@@ -61,7 +61,12 @@ class Releases:
         self.left = self._found()
         if self.left:
             self.frontier = max(self.frontier, *[row[-1] for row in self.left])
-        self._marks = {name: max(mark, self.frontier) for name, mark in self._marks.items()}
+        self._marks = {name: max(mark, self.frontier + self._counting) for name, mark in self._marks.items()}
+
+    @property
+    def _counting(self) -> int:
+        """Where windows count rows, a time is complete when every stream has passed it."""
+        return int(any(stream.window_rows is not None for stream in self.streams))
 
     def _found(self) -> Results:
         return answer(self.streams, self._kept, self.conditions)

@@ -84,6 +84,7 @@ class Case:
                 window_us=stream.window_us,
                 lateness_us=stream.lateness_us,
                 idle_after_ms=stream.idle_after_ms,
+                window_rows=stream.window_rows,
             )
             for stream in self.streams
         }

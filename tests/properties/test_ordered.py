@@ -25,6 +25,7 @@ ONLY = os.environ.get("BRAID_SEED")
 CASES = int(os.environ.get("BRAID_CASES", "60"))
 PLAIN = [int(ONLY)] if ONLY else list(range(11_000, 11_000 + CASES))
 CRASHED = [int(ONLY)] if ONLY else list(range(12_000, 12_000 + CASES * 2 // 3))
+COUNTED = [int(ONLY)] if ONLY else list(range(14_000, 14_000 + CASES // 2))
 CRAMPED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 3))
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 
@@ -133,6 +134,66 @@ def test_crashes_restarts_and_switches_neither_lose_nor_repeat_nor_reorder(seed:
             query = survive(lambda query: query.steps.flush())
             releases.flush()
             check(case, query, releases, (choices, batch, "flush"))
+    query = survive(lambda query: query.steps.flush())
+    releases.flush()
+    check(case, query, releases, (choices, "end"))
+
+
+def counted_case(seed: int) -> Case:
+    """A case in which some streams have windows that count rows; many rows share a time, and some are equal."""
+    chance = random.Random(seed)
+    case = ordered_case(seed)
+    counted = {stream.name for stream in case.streams if chance.random() < 0.6} or {case.streams[0].name}
+    streams = tuple(
+        replace(stream, window_us=None, window_rows=chance.choice((1, 2, 5, 30))) if stream.name in counted else stream
+        for stream in case.streams
+    )
+    batches = tuple(
+        {name: [row for row in rows for _ in range(chance.choice((1, 1, 1, 2)))] for name, rows in batch.items()}
+        for batch in case.batches
+    )
+    alike = tuple({name: [dict(row) for row in rows] for name, rows in batch.items()} for batch in batches)
+    return replace(case, streams=streams, batches=alike)
+
+
+@pytest.mark.parametrize("seed", COUNTED)
+def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any cut, any strategy and a crash in every run: the last rows are those of the oracle."""
+    case, chance = counted_case(seed), random.Random(seed)
+    if chance.random() < 0.5:
+        monkeypatch.setattr(merging, "FAN_IN", 2)
+        monkeypatch.setattr(merging, "BASE_ROWS", 4)
+    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
+    choices = strategies(case.question, chance)
+
+    def start(crash_at: int | None) -> InlineQuery:
+        files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
+        return InlineQuery(
+            case.question,
+            str(tmp_path),
+            strategy=chance.choice(choices),
+            slots=chance.randint(1, 3),
+            ingest_tasks=chance.randint(1, 3),
+            clock=clock,
+            files=files,
+            ordering=chance.choice(POLICIES),
+        )
+
+    def survive(action: Any) -> InlineQuery:
+        for crash_at in (chance.randint(1, 40), None):
+            try:
+                query = start(crash_at)
+                action(query)
+            except InjectedCrash:
+                continue
+            return query
+        raise AssertionError("the last run cannot crash")
+
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
+        releases.batch(case.batches[batch], now)
+        check(case, query, releases, (choices, batch))
     query = survive(lambda query: query.steps.flush())
     releases.flush()
     check(case, query, releases, (choices, "end"))

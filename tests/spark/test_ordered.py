@@ -168,6 +168,41 @@ def test_the_policy_may_change_at_a_restart_but_not_the_order(feed: Callable[...
         )
 
 
+def counted(left: DataFrame, right: DataFrame) -> braid.Join:
+    """The last two orders with every quote of the last twenty seconds."""
+    orders = braid.stream("o", left, time="ts", window=braid.rows(2))
+    quotes = braid.stream("q", right, time="ts", window="20 seconds")
+    return braid.join(orders, quotes).on("o.k <> q.k").select("o.id AS o", "q.id AS q")
+
+
+def test_windows_of_rows_are_the_same_however_rows_arrive(feed: Callable[..., Feed], place: Place) -> None:
+    orders, quotes = asynchronous(feed)
+    place.run(counted(orders.stream, quotes.stream).ordered(), endOfInput="flush")
+    kinds = {first + n: n % 2 for first in (0, 10, 20) for n in (7, 3, 9, 0, 5)}
+    wanted = set()
+    for q, k in {1: 1, 4: 0, 8: 0, 6: 1, 22: 1, 15: 0}.items():
+        for o, j in kinds.items():
+            time = max(o, q)
+            last = sorted(other for other in kinds if other <= time)[-2:]
+            if j != k and o in last and time - q <= 20:
+                wanted.add((o, q))
+    assert set(in_file_order(place)) == wanted
+    assert len(in_file_order(place)) == len(wanted)
+    static = counted(orders.static, quotes.static).batch()
+    assert {(row["o"], row["q"]) for row in static.collect()} == wanted
+
+
+def test_windows_of_rows_say_what_they_need(feed: Callable[..., Feed]) -> None:
+    orders, quotes = feed("o").add((1, at(1), 1)), feed("q").add((1, at(1), 1))
+    with pytest.raises(errors.WindowError, match=r"Add \.ordered\(\)"):
+        _ = counted(orders.stream, quotes.stream).writeStream
+    with pytest.raises(errors.WindowError, match="at least 1"):
+        braid.rows(0)
+    listed = orders.static.selectExpr("id", "ts", "k", "array(k) AS several")
+    with pytest.raises(errors.WindowError, match="several has type array"):
+        counted(listed, quotes.static).batch()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [({"policy": "sorted"}, "policy=...) is one of sync-filter"), ({"alpha": 1.5}, "less than 1")],

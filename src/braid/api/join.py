@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType, _parse_datatype_json_string
 
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
@@ -22,7 +22,7 @@ from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
-from braid.errors import QueryError, StrategyError, StreamError
+from braid.errors import QueryError, StrategyError, StreamError, WindowError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
 from braid.optimizer.spreading import describe_cost
@@ -279,6 +279,24 @@ class Join:
                 hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
             )
 
+    def _check_counted(self) -> None:
+        """Refuse windows that count rows where their order is not known, or has no meaning."""
+        counted = [stream for stream in self.streams if stream.window.kind == "rows"]
+        if counted and self._streaming and self.ordering is None:
+            raise WindowError(
+                f"The window of stream {counted[0].name!r} counts rows in the order of event time, but the results of "
+                "this join leave in no order.",
+                hint="Add .ordered() to the join, or give the stream a window of time.",
+            )
+        for stream in counted:
+            for field in stream.schema.fields:
+                if isinstance(field.dataType, ArrayType | MapType | StructType):
+                    raise WindowError(
+                        f"The window of stream {stream.name!r} counts rows, and rows of one time are ordered by their "
+                        f"values, but {field.name} has type {field.dataType.simpleString()}.",
+                        hint="Select columns of plain types before braid.stream.",
+                    )
+
     def _refuse_grouped(self, verb: str) -> None:
         if self.grouping is not None:
             raise QueryError(
@@ -294,6 +312,7 @@ class Join:
     def _question(self) -> Question:
         if self.ordering is not None and (self.grouping is not None or self.different):
             raise QueryError(".ordered cannot be combined with .agg or .distinct yet.")
+        self._check_counted()
         settings = read_settings(self._spark)
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return Question(
@@ -388,6 +407,7 @@ def _question(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:
         columns=tuple(Column(field.name, number, braid_type(_type_name(field))) for field in fields),
         schema=with_spark_types(to_arrow_schema(StructType(fields), timezone="UTC"), StructType(fields)),
         window_us=stream.window.duration_us,
+        window_rows=stream.window.count,
         automatic=stream.window.kind == "auto",
         lateness_us=lateness_us,
         idle_after_ms=stream.idle_after_ms,

@@ -45,11 +45,12 @@ def run_batch(
     identity = uuid.uuid4().hex
     sink = FileSink(files, f"{path}/result", identity)
     layout = strategy.layout(plan, slots)
+    if ordering is None and plan.counted:
+        ordering = Ordering("sync-filter", 0.0)
     steps = StepRunner(plan, Checkpoint(files, path), cluster, sink, identity, layout, ordering=ordering)
     try:
         cluster.take_batch(cluster.source(frames))
-        steps.run(0)
-        steps.flush()
+        steps.run(0, flush=True)
     finally:
         cluster.close()
         files.delete_tree(f"{path}/blocks")

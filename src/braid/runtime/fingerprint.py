@@ -13,7 +13,7 @@ from braid.errors import RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.explain import render
 from braid.plan.join import JoinPlan, StreamPlan
-from braid.plan.question import Question
+from braid.plan.question import Question, StreamQuestion
 
 FORMAT = 1
 
@@ -77,11 +77,17 @@ def _stream(question: Question, plan: JoinPlan, number: int) -> dict[str, Any]:
     return {
         "position": number,
         "time": stream.time,
-        "window": "auto" if stream.automatic else stream.window_us,
+        "window": _window(stream),
         "lateness": stream.lateness_us,
         "idle_after": stream.idle_after_ms,
         "columns": {column.name: column.type for column in plan.streams[number].columns},
     }
+
+
+def _window(stream: StreamQuestion) -> int | str | None:
+    if stream.window_rows is not None:
+        return f"{stream.window_rows} rows"
+    return "auto" if stream.automatic else stream.window_us
 
 
 def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:

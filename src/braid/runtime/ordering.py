@@ -13,9 +13,10 @@ from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import JoinPlan
 from braid.runtime.cluster import Cluster
 from braid.runtime.progress import iso_time
+from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
 from braid.state.manifest import Block, DeltaRecord, Manifest, Mark
-from braid.state.waiting import Arrival, Waiting
+from braid.state.waiting import Arrival, Roll, Waiting
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,26 @@ class OrderKeeper:
             block.min_time <= until and block.max_time > before and until > before for block in waiting
         )
 
-    def let_out(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], now_ms: int) -> InOrder:
+    def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
+        """Rank the rows that the step admits, where windows count rows."""
+        before = self.waiting(manifest)
+        if not self._plan.counted:
+            return Ranked()
+        return rank(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            rulers=before.rulers,
+            rolls=before.rolls,
+            fresh=delta.rolls,
+            before_us=_bound(before.frontier_us),
+            until_us=release_until(delta.frontier_us, delta.flush),
+        )
+
+    def let_out(
+        self, manifest: Manifest, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]], now_ms: int
+    ) -> InOrder:
         """Release what is due, and account for what waits."""
         before = self.waiting(manifest)
         until = release_until(delta.frontier_us, delta.flush)
@@ -82,9 +102,10 @@ class OrderKeeper:
             _busy(reports, len(self._plan.streams)),
             sum(lookup["compared"] for report in reports for lookup in report["lookups"]),
         )
-        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace)
+        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace, ranked.rolls, ranked.rulers)
         waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
         results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
+        released = replace(released, dropped=(*released.dropped, *ranked.dropped))
         return InOrder(released, after, self._progress(after, released, waits, results, now_ms))
 
     def _progress(
@@ -133,9 +154,13 @@ def settled(block: Block, delta: DeltaRecord) -> Block:
     return replace(block, held=waits and (fresh or block.held))
 
 
-def raised(marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
-    """The marks after everything was let out: what comes earlier than that is late."""
-    return tuple(replace(mark, watermark_us=later(mark.watermark_us, frontier_us)) for mark in marks)
+def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
+    """The marks after everything was let out: what comes earlier than that is late.
+
+    Where windows count rows, also what comes at the same time: it would have been counted.
+    """
+    first = frontier_us if frontier_us is None or not plan.counted else frontier_us + 1
+    return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 
 def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
@@ -145,6 +170,17 @@ def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival
         for report in reports
         if report.get("times")
     )
+
+
+def rolls_of(reports: Sequence[dict[str, Any]]) -> tuple[Roll, ...]:
+    """All on-time rows of a step's streams whose windows count rows."""
+    return tuple(Roll(**report["roll"]) for report in reports if report.get("roll"))
+
+
+def outnumbered(manifest: Manifest) -> dict[int, int]:
+    """Of streams whose windows count rows, the time below which no row can be among the last any more."""
+    rulers = () if manifest.waiting is None else manifest.waiting.rulers
+    return {ruler.stream: ruler.first_us for ruler in rulers if ruler.first_us is not None}
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:

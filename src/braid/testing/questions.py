@@ -78,6 +78,7 @@ class Draft:
         lateness_us: int | None = 0,
         idle_after_ms: int | None = None,
         time: str = "ts",
+        window_rows: int | None = None,
     ) -> DraftStream:
         """A stream with the given columns (name to Spark's simple type) and its event time; None: unbounded."""
         number = len(self.streams)
@@ -93,6 +94,7 @@ class Draft:
                 automatic=False,
                 lateness_us=lateness_us,
                 idle_after_ms=idle_after_ms,
+                window_rows=window_rows,
             )
         )
         self.streams.append(added)

@@ -22,6 +22,7 @@ from braid.placement.units import Unit, is_primary, slot_of, units_of
 from braid.plan.join import JoinPlan, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
+from braid.runtime.tasks.ranking import open_ruler
 from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.blocks import Segment
 from braid.state.manifest import Block
@@ -62,6 +63,7 @@ class SlotProbe:
         self._sequences = [build_sequence(self.plan, head, streams) for head, streams in enumerate(order.orders)]
         self._layouts = {layout.epoch: layout for layout in order.layouts}
         self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
+        self._rulers = {ruler.stream: open_ruler(self.plan, ruler.stream, ruler.file, store) for ruler in order.rulers}
         self._targets: dict[tuple[int, int], list[_Target]] = {}
         self._waiting: dict[tuple[int, int, int], list[Rows]] = defaultdict(list)
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
@@ -153,7 +155,7 @@ class SlotProbe:
         if not targets:
             return
         self.lookups[sequence.head, probe.stream].probes += rows.length
-        probing = prepare(self.plan, joined, probe, rows, Counters())
+        probing = prepare(self.plan, joined, probe, rows, Counters(), self._rulers)
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()

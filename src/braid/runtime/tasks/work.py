@@ -129,7 +129,8 @@ class ProbeRun:
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""
-        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried))
+        rulers = [ruler.file for ruler in self._order.rulers]
+        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried) + rulers)
         return self._probe.run()
 
     def report(self) -> dict[str, Any]:
