@@ -38,6 +38,10 @@ def three(on: str) -> Callable[[SparkSession], braid.Join]:
     return build
 
 
+def tree(on: str) -> Callable[[SparkSession], braid.Join]:
+    return lambda spark: three(on)(spark).using(braid.Biclique(units=2, shape="tree"))
+
+
 def with_function(spark: SparkSession) -> braid.Join:
     return two("o.k = q.k AND length(o.name) > 2")(spark).on(braid.udf(near, "o.x", "q.x"))
 
@@ -56,6 +60,8 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "function": with_function,
     "three_star": three("r.k = s.k AND s.k = t.k"),
     "three_chain": three("r.k = s.k AND s.big = t.big AND r.x > t.x"),
+    "three_tree": tree("r.k = s.k AND s.big = t.big AND r.x > t.x"),
+    "three_tree_band": tree("abs(r.x - s.x) < 1 AND abs(s.x - t.x) < 1 AND length(s.name) > length(t.name)"),
     "three_band": three("abs(r.x - s.x) < 1 AND abs(s.x - t.x) < 1"),
 }
 

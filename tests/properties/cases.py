@@ -165,15 +165,34 @@ def strategies(question: Question, chance: random.Random) -> list[Strategy]:
         found.append(Partitioned(chance.randint(1, 5)))
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
+    found += trees(question, chance)
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
 
 
-def make_case(seed: int, *, small: bool = False, nothing_late: bool = False) -> Case:
-    """A random case. `small` for many runs of it; `nothing_late` for cases that may be cut anew."""
+def trees(question: Question, chance: random.Random) -> list[Biclique]:
+    """Trees of bicliques with random units; none where windows count rows, which they cannot do."""
+    streams = len(question.streams)
+    if streams > 2 and any(stream.window_rows is not None for stream in question.streams):
+        return []
+    found = [Biclique(tuple(chance.randint(1, 4) for _ in range(streams)), shape="tree")]
+    if build_plan(question).common_part is not None:
+        groups = tuple(chance.randint(1, 3) for _ in range(streams))
+        found.append(Biclique(tuple(chance.randint(parts, 4) for parts in groups), groups, shape="tree"))
+        found.append(Biclique(routing="contrand", archive=timedelta(microseconds=7), shape="tree"))
+    return found
+
+
+def make_case(
+    seed: int, *, small: bool = False, nothing_late: bool = False, shares: tuple[int, int, int] = (60, 30, 10)
+) -> Case:
+    """A random case. `small` for many runs of it; `nothing_late` for cases that may be cut anew.
+
+    `shares` are those of cases with two, three and four streams.
+    """
     chance = random.Random(seed)
-    count = chance.choices((2, 3, 4), (60, 30, 10))[0]
+    count = chance.choices((2, 3, 4), shares)[0]
     names = [f"s{number}" for number in range(count)]
     streams = _streams(chance, names, nothing_late)
     rows = (10 if small else 40) if count == 2 else ((7 if small else 16) if count == 3 else (5 if small else 9))

@@ -19,7 +19,7 @@ from braid.control import merging
 from braid.kernels import join as kernel
 from braid.kernels import search, tiles
 from braid.optimizer.strategies import Strategy
-from braid.runtime.tasks import exchange, ingest, probe, results, work
+from braid.runtime.tasks import derived, exchange, ingest, probe, results, work
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
 from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
@@ -37,6 +37,7 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),
     (probe, "ROWS_AT_ONCE", 3),
     (exchange, "ROWS_PER_SEGMENT", 3),
+    (derived, "ROWS_PER_SEGMENT", 3),
     (results, "ROWS_PER_GROUP", 4),
     (results, "ROWS_PER_FILE", 16),
     (kernel, "PAIRS_AT_ONCE", 5),

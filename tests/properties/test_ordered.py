@@ -30,10 +30,10 @@ CRAMPED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 3))
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 
 
-def ordered_case(seed: int, small: bool = False) -> Case:
+def ordered_case(seed: int, small: bool = False, shares: tuple[int, int, int] = (60, 30, 10)) -> Case:
     """A case whose streams may be far apart, silent, or end; lateness may have no limit in one stream at most."""
     chance = random.Random(seed)
-    case = make_case(seed, small=small)
+    case = make_case(seed, small=small, shares=shares)
     limits = [stream.lateness_us for stream in case.streams]
     open_ended = limits.count(None)
     streams = tuple(

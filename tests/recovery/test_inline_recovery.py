@@ -18,11 +18,12 @@ from braid.control import merging
 from braid.optimizer.strategies import Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
-from tests.properties.cases import Case, make_case, results_of, strategies
+from tests.properties.cases import Case, make_case, results_of, strategies, trees
 
 ONLY = os.environ.get("BRAID_SEED")
 SINGLE = [int(ONLY)] if ONLY else list(range(5000, 5010))
 CHAINED = [int(ONLY)] if ONLY else list(range(6000, 6030))
+TREES = [int(ONLY)] if ONLY else list(range(5100, 5103))
 TASKS = [int(ONLY)] if ONLY else list(range(7000, 7015))
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
@@ -37,8 +38,11 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
 class Drill:
     """A case run in one directory by one run after another, until every batch is committed."""
 
-    def __init__(self, case: Case, directory: Path, chance: random.Random, *, changing: bool) -> None:
+    def __init__(
+        self, case: Case, directory: Path, chance: random.Random, *, changing: bool, strategy: Strategy | None = None
+    ) -> None:
         self.case = case
+        self._only = strategy
         self.directory = str(directory)
         self.chance = chance
         self.clock = ManualClock(case.clock_ms[0])
@@ -86,7 +90,7 @@ class Drill:
             self.next_batch += 1
 
     def _strategy(self) -> Strategy | None:
-        return self.chance.choice(self._choices) if self._choices else None
+        return self.chance.choice(self._choices) if self._choices else self._only
 
 
 @pytest.mark.parametrize("seed", SINGLE)
@@ -102,6 +106,30 @@ def test_a_crash_at_any_write_loses_and_repeats_nothing(seed: int, tmp_path: Pat
             assert not drill.attempt(FailingFiles(LocalFiles(), at, when))
             assert drill.attempt(FailingFiles(LocalFiles()))
             drill.check()
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    """The first batch runs by sequences, so that the crashes also fall where a tree is made from what is stored."""
+    case = make_case(seed, small=True, shares=(0, 100, 0))
+    tree = trees(case.question, random.Random(seed))[-1]
+
+    def begun(name: str) -> Drill:
+        drill = Drill(case, tmp_path / name, random.Random(name), changing=False, strategy=tree)
+        query = InlineQuery(case.question, drill.directory, clock=drill.clock)
+        query.run(0, case.tables(0))
+        drill.next_batch = 1
+        return drill
+
+    counted = FailingFiles(LocalFiles())
+    whole = begun("whole")
+    assert whole.attempt(counted)
+    whole.check()
+    for at in range(1, counted.operations + 1):
+        drill = begun(str(at))
+        assert not drill.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at % 2]))
+        assert drill.attempt(FailingFiles(LocalFiles()))
+        drill.check()
 
 
 @pytest.mark.parametrize("seed", CHAINED)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -223,6 +223,7 @@ STRATEGIES = (
     braid.Biclique(units=2),
     braid.Biclique(units=(1, 2, 3)),
     braid.Biclique(units=4, groups=2),
+    braid.Biclique(units=2, shape="tree"),
 )
 
 
@@ -257,7 +258,14 @@ def test_three_streams_in_every_shape(
 
 
 @pytest.mark.parametrize(
-    "strategy", [braid.Partitioned(units=3), braid.Biclique(units=(2, 1, 2, 1)), braid.Auto()], ids=str
+    "strategy",
+    [
+        braid.Partitioned(units=3),
+        braid.Biclique(units=(2, 1, 2, 1)),
+        braid.Biclique(units=(2, 1, 2, 1), shape="tree"),
+        braid.Auto(),
+    ],
+    ids=str,
 )
 def test_four_streams_over_several_batches(feed: Callable[..., Feed], place: Place, strategy: Any) -> None:
     feeds = {name: feed(name) for name in "abcd"}
@@ -278,6 +286,36 @@ def test_four_streams_over_several_batches(feed: Callable[..., Feed], place: Pla
         and max(row[1] for row in combination) - min(row[1] for row in combination) <= timedelta(seconds=2)
     ]
     assert place.rows() == sorted(expected)
+
+
+def test_a_tree_with_a_conjunct_of_the_jvm_continues_as_sequences_and_as_a_tree_again(
+    feed: Callable[..., Feed], place: Place
+) -> None:
+    """`a.name LIKE ...` decides which pairs of a and b are stored."""
+    feeds = {name: feed(name, f"{ROW}, name string") for name in "abc"}
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in feeds}
+    shapes: tuple[Literal["tree", "sequences"], ...] = ("tree", "tree", "sequences", "tree")
+    for batch, shape in enumerate(shapes):
+        for position, name in enumerate(feeds):
+            new = [(10 * batch + n, at(batch + n / 4), n % 2, "xy"[: (n + position) % 3]) for n in range(4)]
+            feeds[name].add(*new)
+            rows[name] += new
+        query = braid.join(
+            *(braid.stream(n, f.stream, time="ts", window="2 seconds", lateness="1 minute") for n, f in feeds.items())
+        ).on("a.k = b.k AND a.name LIKE concat(b.name, '%') AND b.k = c.k")
+        query = query.select("a.id AS a", "b.id AS b", "c.id AS c").using(braid.Biclique(units=2, shape=shape))
+        run = place.run(query)
+        expected = [
+            tuple(row[0] for row in (a, b, c))
+            for a, b, c in itertools.product(*rows.values())
+            if a[2] == b[2] == c[2]
+            and a[3].startswith(b[3])
+            and max(a[1], b[1], c[1]) - min(a[1], b[1], c[1]) <= timedelta(seconds=2)
+        ]
+        assert place.rows() == sorted(expected)
+        stored = sum(len(kept) for kept in rows.values())
+        assert run.lastProgress is not None
+        assert (run.lastProgress["stateRows"] > stored) == (shape == "tree")
 
 
 def test_an_automatic_window_is_what_the_predicate_allows(feed: Callable[..., Feed], place: Place) -> None:

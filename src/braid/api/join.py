@@ -24,9 +24,11 @@ from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
 from braid.errors import QueryError, StrategyError, StreamError, WindowError
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import build_sequence, choose_orders
+from braid.optimizer.sequences import build_sequences, choose_orders
+from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
+from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.explain import Chosen, explain
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
@@ -150,9 +152,10 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (question, physical, layout)."""
-        orders = choose_orders(self._plan, ())
-        sequences = [build_sequence(self._plan, head, order) for head, order in enumerate(orders)]
-        print(explain(self._question, self._plan, sequences, self._chosen(), stage))
+        chosen = self._chosen()
+        plan = in_shape(self._plan, chosen.layout.tree)
+        orders = choose_orders(plan, ()) if plan.tree is None else tree_orders(plan)
+        print(explain(self._question, plan, build_sequences(plan, orders), chosen, stage))
 
     def _chosen(self) -> Chosen:
         slots = slot_count(self._spark)
@@ -164,7 +167,8 @@ class Join:
             except StrategyError as refusal:
                 others.append(f"refused: {other.describe()}: {refusal.message}")
         layout = self.strategy.layout(self._plan, slots)
-        return Chosen(self.strategy.describe(), layout, describe_cost(layout), slots, tuple(others))
+        shapes = describe_shapes(self._plan, layout.tree)
+        return Chosen(self.strategy.describe(), layout, describe_cost(layout), slots, tuple(others), shapes)
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""

@@ -23,8 +23,13 @@ class Spread:
 def next_layout(
     plan: JoinPlan, manifest: Manifest, chosen: Layout, elasticity: Elasticity | None, now_ms: int
 ) -> Spread:
-    """The newest layout, or the strategy's if that spreads rows otherwise; scaled where that is due and decided."""
+    """The newest layout, or the strategy's if that spreads rows otherwise; scaled where that is due and decided.
+
+    A tree stays the one it was when it was first chosen: what is stored depends on its order.
+    """
     newest = manifest.layout
+    if chosen.tree is not None and newest.tree is not None:
+        chosen = replace(chosen, tree=newest.tree)
     if elasticity is None or not newest.scaled_from(chosen):
         layout = newest if newest.same_as(chosen) else replace(chosen, epoch=newest.epoch + 1)
         return Spread(layout)

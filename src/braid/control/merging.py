@@ -42,15 +42,16 @@ class Merge:
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
-    """The archive period of each stream: the chosen one, else a tenth of the longest time its rows are kept.
+    """The archive period of each stream and derived stream: the chosen one, else a tenth of the longest time kept.
 
     None if that is for ever: then one sub-index grows.
     """
+    stored = len(plan.streams) + len(plan.derived)
     if chosen_us is not None:
-        return (chosen_us,) * len(plan.streams)
+        return (chosen_us,) * stored
     periods: list[int | None] = []
-    for stream, reaches in enumerate(plan.retention_us):
-        others = [reach for other, reach in enumerate(reaches) if other != stream]
+    for number in range(stored):
+        others = [reach for _, reach in plan.reaches(number)]
         longest = None if None in others else max(reach for reach in others if reach is not None)
         periods.append(None if longest is None else max(1, longest // DEFAULT_PERIODS))
     return tuple(periods)
@@ -68,7 +69,7 @@ def decide_merges(
 
     `outnumbered` has, of streams whose windows count rows, the time below which none is among the last.
     """
-    due = sorted(_due_groups(archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
+    due = sorted(_due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
     chosen: list[Merge] = []
     spent = 0
     for group in due:
@@ -124,23 +125,22 @@ def decide_moves(
 
 
 def _stays_for_ever(plan: JoinPlan, stream: int) -> bool:
-    return any(reach is None for other, reach in enumerate(plan.retention_us[stream]) if other != stream)
+    return any(reach is None for _, reach in plan.reaches(stream))
 
 
 def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
-    """The event time below which no row of the stream can join any more; None if every row may."""
+    """The time below which no row of a stream or derived stream can join any more; None if every row may."""
     limits = []
-    for other, watermark in enumerate(watermarks):
-        if other != stream:
-            reach = plan.retention_us[stream][other]
-            if watermark is None or reach is None:
-                return None
-            limits.append(watermark - reach)
+    for other, reach in plan.reaches(stream):
+        watermark = watermarks[other]
+        if watermark is None or reach is None:
+            return None
+        limits.append(watermark - reach)
     return min(limits)
 
 
 def _due_groups(
-    periods: Sequence[int | None], blocks: Sequence[Block], watermarks: Sequence[int | None]
+    plan: JoinPlan, periods: Sequence[int | None], blocks: Sequence[Block], watermarks: Sequence[int | None]
 ) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
@@ -150,8 +150,8 @@ def _due_groups(
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
         family = (block.stream, block.epoch, block.units, block.held, number)
-        watermark = watermarks[block.stream]
-        if period is not None and watermark is not None and watermark >= (number + 1) * period:
+        marks = [watermarks[member] for member in plan.members(block.stream)]
+        if period is not None and all(mark is not None and mark >= (number + 1) * period for mark in marks):
             by_period[family].append(block)
         else:
             by_tier[(*family, _tier(block.rows))].append(block)

@@ -57,11 +57,9 @@ def lookup_marks(
 
 
 def is_expired(plan: JoinPlan, stream: int, newest_us: int, watermarks: Sequence[int | None]) -> bool:
-    """Whether rows of `stream` up to `newest_us` can meet no row that is still to come on time."""
-    for other, watermark in enumerate(watermarks):
-        if other == stream:
-            continue
-        reach = plan.retention_us[stream][other]
+    """Whether rows of a stream or derived stream up to `newest_us` can meet no row that is still to come on time."""
+    for other, reach in plan.reaches(stream):
+        watermark = watermarks[other]
         if watermark is None or reach is None or watermark <= newest_us + reach:
             return False
     return True

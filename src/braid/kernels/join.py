@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 
 from braid.kernels.checks import Mask, passing
 from braid.kernels.ordering import SortedIndex
-from braid.kernels.probing import Probing, StoredSegment
+from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs
 from braid.kernels.search import Ranges, expand, search
 from braid.kernels.tiles import match_tiles, tiles_pay
@@ -66,16 +67,22 @@ def _may_meet(probing: Probing, segment: StoredSegment) -> bool:
 
 
 def _window_matters(probing: Probing, segment: StoredSegment) -> bool:
-    """Whether some stored row may be outside the window of some probing row."""
+    """Whether some stored row may be outside the window of some probing row; the time of a derived one cannot say."""
+    if len(probing.windows) > 1:
+        return True
     inside = segment.min_time >= int(probing.earliest.max()) and segment.max_time <= int(probing.latest.min())
     probing.counters.windows_skipped += inside
     return not inside
 
 
 def _in_window(probing: Probing, segment: StoredSegment, pairs: Pairs) -> Mask:
-    times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)[pairs.right_positions]
-    mask: Mask = times >= probing.earliest[pairs.left_positions]
-    mask &= times <= probing.latest[pairs.left_positions]
+    return reduce(np.logical_and, (_inside(window, segment, pairs) for window in probing.windows))
+
+
+def _inside(window: Window, segment: StoredSegment, pairs: Pairs) -> Mask:
+    times = segment.rows.times(window.time)[pairs.right_positions]
+    mask: Mask = times >= window.earliest[pairs.left_positions]
+    mask &= times <= window.latest[pairs.left_positions]
     return mask
 
 

@@ -28,6 +28,12 @@ def is_exact(spark_type: str) -> bool:
     return spark_type in EXACT_TYPES
 
 
+def stored_keys(plan: JoinPlan, part: int, number: int, rows: Rows) -> Keys:
+    """The keys of one part of stored rows, from the first of their streams that has a side in it."""
+    source = plan.source_of(part, number)
+    return part_keys(plan.parts[part], number if source is None else source, rows)
+
+
 def part_keys(part: KeyPart, stream: int, rows: Rows | Pairs) -> Keys:
     """The keys of one part, from the side that `stream` contributes."""
     side = part.side_of(stream)
@@ -74,8 +80,8 @@ def buckets(keys: Keys, count: int) -> npt.NDArray[np.int64]:
     return (scramble(keys).view(np.uint64) % np.uint64(count)).astype(np.int64)
 
 
-def index_keys(plan: JoinPlan, index: Index, stream: int, rows: Rows) -> Keys | None:
-    """The keys a stream's rows are sorted by in an index; None when the index has no key parts."""
+def index_keys(plan: JoinPlan, index: Index, number: int, rows: Rows) -> Keys | None:
+    """The keys stored rows are sorted by in an index; None when the index has no key parts."""
     if not index.parts:
         return None
-    return combine([part_keys(plan.parts[part], stream, rows) for part in index.parts])
+    return combine([stored_keys(plan, part, number, rows) for part in index.parts])

@@ -43,11 +43,24 @@ class StoredSegment:
 
 
 @dataclass(frozen=True)
-class Probing:
-    """Rows about to be looked up in a stream, with what the lookup needs of them.
+class Window:
+    """The event times that each probing row allows for the stored row of one stream, in its column `time`."""
 
-    `earliest` and `latest` are the event times the window allows for the stored row; `room` how large a stored number
-    may be before the integer arithmetic of a bound could overflow. `rulers` count the rows of streams whose windows do.
+    time: str
+    earliest: npt.NDArray[np.int64]
+    latest: npt.NDArray[np.int64]
+
+    def until(self, time_us: int) -> Window:
+        return replace(self, latest=np.minimum(self.latest, time_us))
+
+
+@dataclass(frozen=True)
+class Probing:
+    """Rows about to be looked up in a stream or derived stream, with what the lookup needs of them.
+
+    There is a window for every stream of the stored rows; `earliest` and `latest` hold for the time of a stored row as
+    `row_times` has it. `room` is how large a stored number may be before the integer arithmetic of a bound could
+    overflow. `rulers` count the rows of streams whose windows do.
     """
 
     plan: JoinPlan
@@ -56,6 +69,7 @@ class Probing:
     checks: tuple[Check, ...]
     keys: Keys | None
     limits: Limits | None
+    windows: tuple[Window, ...]
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
     room: float
@@ -64,7 +78,8 @@ class Probing:
 
     def until(self, time_us: int) -> Probing:
         """The same, for stored rows up to an event time only."""
-        return replace(self, latest=np.minimum(self.latest, time_us))
+        windows = tuple(window.until(time_us) for window in self.windows)
+        return replace(self, windows=windows, latest=np.minimum(self.latest, time_us))
 
 
 def prepare(
@@ -77,33 +92,45 @@ def prepare(
 ) -> Probing:
     """Compute keys, limits and window of the probing rows, which hold the columns of the `joined` streams."""
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
-    earliest, latest = _window(plan, joined, probe.stream, rows)
-    index = plan.streams[probe.stream].indexes[probe.index]
+    windows = _windows(plan, joined, probe.stream, rows)
+    index = plan.indexes(probe.stream)[probe.index]
     limits, room = None, math.inf
     if index.range is not None:
         limits, room = _limits(probe.bounds, rows)
-        if getattr(index.range, "name", None) == plan.streams[probe.stream].time:
-            limits = _within(limits, earliest, latest)
+        for window in windows:
+            if getattr(index.range, "name", None) == window.time:
+                limits = _within(limits, window.earliest, window.latest)
     checks = prepare_checks(plan.conjuncts[number] for number in probe.checks)
     key = combine(keys) if keys else None
-    counting = {number: ruler for number, ruler in (rulers or {}).items() if number in (*joined, probe.stream)}
-    return Probing(plan, probe, rows, checks, key, limits, earliest, latest, room, counting, counters)
+    earliest = windows[0].earliest if len(windows) == 1 else _earliest(plan, joined, probe.stream, rows)
+    latest = windows[0].latest
+    counting = {n: ruler for n, ruler in (rulers or {}).items() if n in (*joined, *plan.members(probe.stream))}
+    return Probing(plan, probe, rows, checks, key, limits, windows, earliest, latest, room, counting, counters)
 
 
-def _window(
-    plan: JoinPlan, joined: tuple[int, ...], stream: int, rows: Rows
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The event times a row of `stream` may have: its own window reaches back, those of the joined reach forward."""
-    times = {number: rows.times(plan.streams[number].time) for number in joined}
-    window_us = plan.streams[stream].window_us
+def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> tuple[Window, ...]:
+    """The event times stored rows may have: their own window reaches back, those of the joined reach forward."""
+    times = {stream: rows.times(plan.streams[stream].time) for stream in joined}
     newest = np.maximum.reduce(list(times.values()))
-    earliest = np.full(rows.length, EARLIEST) if window_us is None else newest - window_us
     latest = np.full(rows.length, LATEST)
-    for number, column in times.items():
-        reach = plan.streams[number].window_us
+    for stream, column in times.items():
+        reach = plan.streams[stream].window_us
         if reach is not None:
             latest = np.minimum(latest, column + reach)
-    return earliest, latest
+    members = [plan.streams[member] for member in plan.members(number)]
+    return tuple(Window(member.time, _back(newest, member.window_us), latest) for member in members)
+
+
+def _earliest(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> npt.NDArray[np.int64]:
+    """The earliest time of a derived row that may still join: rows of one stream look it up, those that keep it."""
+    asker, kept_us = plan.reaches(number)[0]
+    if joined != (asker,):
+        raise ValueError("a derived stream is looked up by new rows of one stream only")
+    return _back(rows.times(plan.streams[asker].time), kept_us)
+
+
+def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int64]:
+    return np.full(len(times), EARLIEST) if by_us is None else times - by_us
 
 
 def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:

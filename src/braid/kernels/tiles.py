@@ -14,7 +14,7 @@ import numpy.typing as npt
 from braid.errors import PredicateError
 from braid.kernels.checks import Check, Mask, passing
 from braid.kernels.evaluate import is_true, tileable
-from braid.kernels.probing import Probing, StoredSegment
+from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.kernels.search import Ranges
 from braid.kernels.vectors import Vector, magnitude
@@ -38,7 +38,7 @@ def tiles_pay(ranges: Ranges, checks: Sequence[Check]) -> bool:
 
 def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, windowed: bool, most: int) -> Iterator[Pairs]:
     """The pairs within the ranges that pass every check, in pieces of about `most`."""
-    times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)
+    windows = [(window, segment.rows.times(window.time)) for window in probing.windows] if windowed else []
     dense, rest = _split(probing.checks)
     height, width = _shape(ranges)
     stretches: dict[int, _Cut] = {}
@@ -54,8 +54,8 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
                 stored = _Cut(segment.rows, place, min(place + width, segment.rows.length), (1, -1))
                 stretches[place] = stored
             inside = _in_ranges(start, stop, stored.cut)
-            if windowed:
-                inside = _both(inside, _in_window(probing, probes.cut, times[stored.cut]))
+            for window, times in windows:
+                inside = _both(inside, _in_window(window, probes.cut, times[stored.cut]))
             pairs = _compare(probing, segment, probes, stored, inside, dense)
             if pairs.length:
                 found.append(pairs)
@@ -156,9 +156,9 @@ def _in_ranges(start: Positions, stop: Positions, cut: slice) -> Mask | None:
     return inside
 
 
-def _in_window(probing: Probing, cut: slice, times: npt.NDArray[np.int64]) -> Mask | None:
+def _in_window(window: Window, cut: slice, times: npt.NDArray[np.int64]) -> Mask | None:
     """Which cells of a tile are within the window; None when all are."""
-    earliest, latest = probing.earliest[cut], probing.latest[cut]
+    earliest, latest = window.earliest[cut], window.latest[cut]
     if times.min() >= earliest.max() and times.max() <= latest.min():
         return None
     inside: Mask = (times >= earliest[:, None]) & (times <= latest[:, None])

@@ -1,4 +1,4 @@
-"""Which sort orders a stream keeps: one for every other stream it may be looked up from, without repeats."""
+"""Which sort orders are kept: of a stream one for every other it may be looked up from, of a derived stream one."""
 
 from __future__ import annotations
 
@@ -20,8 +20,23 @@ def build_indexes(
         if other != stream:
             shared = tuple(part.number for part in parts if {stream, other} <= part.streams)
             timed = bounds[stream][other] is not None or bounds[other][stream] is not None
-            found[Index(shared, _best_number(stream, other, time, conjuncts, bool(shared), timed))] = None
+            found[Index(shared, _best_number((stream,), other, time, conjuncts, bool(shared), timed))] = None
     return tuple(found)
+
+
+def derived_index(
+    members: Sequence[int],
+    asker: int,
+    times: Sequence[Column],
+    parts: Sequence[KeyPart],
+    conjuncts: Sequence[Conjunct],
+    bounds: Bounds,
+) -> Index:
+    """The order of a derived stream, for the one stream whose rows look it up; of event times the closest bounded."""
+    shared = tuple(part.number for part in parts if asker in part.streams and part.streams & set(members))
+    closest = min(members, key=lambda member: _closeness(bounds, member, asker))
+    timed = _closeness(bounds, closest, asker) < (2, 0)
+    return Index(shared, _best_number(members, asker, times[closest], conjuncts, bool(shared), timed))
 
 
 def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conjunct]) -> list[Range]:
@@ -35,13 +50,19 @@ def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conju
     return found
 
 
+def _closeness(bounds: Bounds, member: int, asker: int) -> tuple[int, int]:
+    """How little the event times of two streams may differ: the ends that are open, and the width of the others."""
+    ends = (bounds[member][asker], bounds[asker][member])
+    return sum(end is None for end in ends), sum(end for end in ends if end is not None)
+
+
 def _best_number(
-    stream: int, other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool, timed: bool
+    streams: Sequence[int], other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool, timed: bool
 ) -> Expression:
     """The number to range over: a band first, then time where it is bounded, then an inequality."""
     plain = [conjunct for conjunct in conjuncts if not (keyed and conjunct.equality is not None)]
     sides: dict[Expression, set[str]] = {}
-    for found in usable_ranges(stream, frozenset({other}), plain):
+    for found in (range for stream in streams for range in usable_ranges(stream, frozenset({other}), plain)):
         sides.setdefault(found.number, set()).update(bound.side for bound in found.bounds)
     bands = [number for number, both in sides.items() if len(both) == 2 and number != time]
     if bands:

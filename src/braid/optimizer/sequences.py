@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 
 from braid.optimizer.indexes import usable_ranges
+from braid.optimizer.ranges import Range
 from braid.plan.expressions import Call, Column
 from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, Sequence, Stage
 from braid.plan.predicate import Conjunct, Side
@@ -17,34 +18,42 @@ from braid.state.manifest import Fanout
 
 ENOUGH_PROBES = 1000.0
 
+Order = tuple[int, ...]
 Seen = dict[tuple[int, int, tuple[int, ...]], float]
 
 
-def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[tuple[int, ...], ...]:
+def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[Order, ...]:
     """For each head the streams in the order they are looked up.
 
     What was seen of a lookup counts only after the same streams: a chain's end has few partners after its middle, and
     every row of the window before it.
     """
-    seen = {(f.head, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
-    return tuple(_greedy_order(plan, head, seen) for head in range(len(plan.streams)))
+    seen = seen_matches(fanouts)
+    everything = range(len(plan.streams))
+    return tuple(greedy_order(plan, head, [n for n in everything if n != head], seen) for head in everything)
 
 
-def build_sequence(plan: JoinPlan, head: int, order: Several[int]) -> Sequence:
-    """The join steps of a head for a given order."""
-    joined = [head]
+def build_sequences(plan: JoinPlan, orders: Several[Order]) -> list[Sequence]:
+    """The join steps of every head; shorter sequences start later, so that all end together."""
+    rounds = max(len(order) for order in orders)
+    return [build_sequence(plan, head, order, rounds - len(order)) for head, order in enumerate(orders)]
+
+
+def build_sequence(plan: JoinPlan, head: int, order: Order, start: int = 0) -> Sequence:
+    """The join steps of a head for a given order of streams and derived streams."""
+    joined: list[tuple[int, ...]] = [(head,)]
     probes = []
-    for stream in order:
-        probes.append(build_probe(plan, tuple(joined), stream))
-        joined.append(stream)
-    return Sequence(head, tuple(probes))
+    for number in order:
+        probes.append(build_probe(plan, joined[-1], number))
+        joined.append((*joined[-1], *plan.members(number)))
+    return Sequence(head, tuple(probes), tuple(joined), start)
 
 
 def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
-    """How rows of the `joined` streams, already together, look up `stream`."""
+    """How rows of the `joined` streams, already together, look up a stream or derived stream."""
     number, keys = _choose_index(plan, joined, stream)
-    index = plan.streams[stream].indexes[number]
-    ranges = [r for r in usable_ranges(stream, frozenset(joined), plan.conjuncts) if r.number == index.range]
+    index = plan.indexes(stream)[number]
+    ranges = [r for r in _ranges(plan, joined, stream) if r.number == index.range]
     bounds = tuple(bound for found in ranges for bound in found.bounds)
     conjuncts = _newly_applicable(plan, joined, stream)
     stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)])
@@ -59,25 +68,43 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
     )
 
 
-def _greedy_order(plan: JoinPlan, head: int, seen: Seen) -> tuple[int, ...]:
-    joined, left = [head], [n for n in range(len(plan.streams)) if n != head]
+def seen_matches(fanouts: Several[Fanout]) -> Seen:
+    """The matches a row that lookups gave, where enough were seen to believe it."""
+    return {(f.head, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
+
+
+def greedy_order(plan: JoinPlan, head: int, others: Several[int], seen: Seen) -> Order:
+    """Some streams in the order in which the fewest matches per row of the head are expected."""
+    joined, left = [head], list(others)
     while left:
-        best = min(left, key=lambda stream: _expected(plan, head, tuple(joined), stream, seen))
+        best = min(left, key=lambda stream: expected_matches(plan, head, tuple(joined), stream, seen))
         joined.append(best)
         left.remove(best)
     return tuple(joined[1:])
 
 
-def _expected(plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
-    guess = EXPECTED_MATCHES[build_probe(plan, joined, stream).access]
-    return seen.get((head, stream, tuple(sorted(joined))), guess)
+def expected_matches(plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
+    """The matches that a row of the `joined` streams finds in another, as seen, or else as its access path promises."""
+    known = seen.get((head, stream, tuple(sorted(joined))))
+    return expected_access(plan, joined, stream) if known is None else known
+
+
+def expected_access(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> float:
+    """The matches that the access path of a lookup promises before any was seen."""
+    return EXPECTED_MATCHES[build_probe(plan, joined, stream).access]
+
+
+def _ranges(plan: JoinPlan, joined: tuple[int, ...], number: int) -> list[Range]:
+    """What the conjuncts say about numbers of a stored row, given rows of the joined streams."""
+    streams = frozenset(joined)
+    return [found for member in plan.members(number) for found in usable_ranges(member, streams, plan.conjuncts)]
 
 
 def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The index with the most key parts the joined rows can give; then the one with a usable range."""
-    ranged = {r.number for r in usable_ranges(stream, frozenset(joined), plan.conjuncts)}
+    ranged = {r.number for r in _ranges(plan, joined, stream)}
     best: tuple[tuple[int, bool, int], int, tuple[tuple[int, int], ...]] | None = None
-    for number, index in enumerate(plan.streams[stream].indexes):
+    for number, index in enumerate(plan.indexes(stream)):
         keys = []
         for part in index.parts:
             source = next((s for s in joined if plan.parts[part].side_of(s) is not None), None)
@@ -96,11 +123,11 @@ def _access(
 ) -> Access:
     if keyed:
         return "equality"
-    target = plan.streams[stream]
-    ranged = target.indexes[number].range
+    ranged = plan.indexes(stream)[number].range
     sides = {bound.side for bound in bounds}
-    if isinstance(ranged, Column) and ranged.name == target.time:
-        windowed = target.window_us is not None or any(plan.streams[s].window_us is not None for s in joined)
+    timed = next((m for m in plan.members(stream) if ranged == plan.streams[m].time_column), None)
+    if timed is not None:
+        windowed = any(plan.streams[s].window_us is not None for s in (timed, *joined))
         return "time" if windowed or sides else "nested loop"
     if len(sides) == 2:
         return "band"
@@ -108,9 +135,12 @@ def _access(
 
 
 def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> list[int]:
-    """The conjuncts that can be decided now and could not before; pushed ones are decided at ingest."""
-    before = frozenset(joined)
-    after = before | {stream}
+    """The conjuncts that can be decided now and could not before; pushed ones are decided at ingest.
+
+    What is about the members of a derived stream alone was decided when its rows were found.
+    """
+    before, members = frozenset(joined), frozenset(plan.members(stream))
+    after = before | members
     pushed = {number for numbers in plan.pushed for number in numbers}
     return [
         number
@@ -118,6 +148,7 @@ def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> l
         if number not in pushed
         and _decidable(plan, number, after)
         and (len(joined) == 1 or not _decidable(plan, number, before))
+        and (len(members) == 1 or not _decidable(plan, number, members))
     ]
 
 
@@ -143,7 +174,7 @@ def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], st
         return False
     part, source = plan.parts[keys[0][0]], keys[0][1]
     sides = (equality.left, equality.right)
-    return {side.stream for side in sides} == {source, stream} and all(
+    return {side.stream for side in sides} == {source, plan.source_of(part.number, stream)} and all(
         part.side_of(side.stream) == side and _never_null(plan, side) for side in sides
     )
 

@@ -12,8 +12,12 @@ So every result is found once, by the last of its rows to be admitted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from braid.state.manifest import Block
+
+Covers = Literal["new", "earlier"]
+"""What starts: the `new` rows, which this step admits; or once more all that `earlier` steps have admitted."""
 
 ALWAYS = -(1 << 63)
 NEVER = (1 << 63) - 1
@@ -26,18 +30,26 @@ class Admission:
     step: int
     before_us: int = ALWAYS
     now_us: int = NEVER
+    covers: Covers = "new"
 
     def starting(self, block: Block) -> tuple[int, int] | None:
         """The event times, first excluded, of a block's rows that this step looks up; None if it has none."""
+        if self.covers == "earlier":
+            return ALWAYS, self.before_us if block.held else NEVER
         if block.last_step < self.step and not block.held:
             return None
         after = self.before_us if block.last_step < self.step else ALWAYS
         return (after, self.now_us) if block.max_time > after and block.min_time <= self.now_us else None
 
-    def seen_until(self, block: Block, head: int) -> int | None:
-        """The newest event time at which a head sees a block's rows; None if it sees none of them."""
+    def seen_until(self, block: Block, before: bool) -> int | None:
+        """The newest event time at which a head sees a block's rows; None if it sees none of them.
+
+        `before`: the block's stream comes before the head's.
+        """
         until: int | None = NEVER
-        if block.stream < head:
+        if self.covers == "earlier":
+            until = self.before_us if block.held else NEVER
+        elif before:
             until = self.now_us if block.held or block.last_step == self.step else NEVER
         elif block.last_step == self.step:
             until = None

@@ -9,6 +9,7 @@ from braid.errors import QueryError
 from braid.plan.expressions import Call, Column, Constant, Expression
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, Sequence
 from braid.plan.layout import Layout
+from braid.plan.predicate import Side
 from braid.plan.question import Question
 
 STAGES = ("question", "physical", "layout")
@@ -16,13 +17,17 @@ STAGES = ("question", "physical", "layout")
 
 @dataclass(frozen=True)
 class Chosen:
-    """The strategy that runs, the layout it gives and its cost, and what others would do or why they cannot."""
+    """The strategy that runs, the layout it gives and its cost, and what others would do or why they cannot.
+
+    `shapes` are the costs of joining by sequences and as a tree.
+    """
 
     strategy: str
     layout: Layout
     cost: str
     slots: int
     others: tuple[str, ...]
+    shapes: tuple[str, ...] = ()
 
 
 def explain(
@@ -82,6 +87,10 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
         lines += [f"  sorted by {_index(plan, index, stream.number)}" for index in stream.indexes]
         lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
         lines.append(f"  kept {_kept(plan, stream.number)}")
+    for derived in plan.derived:
+        lines.append(f"derived {derived.name}, stored with {plan.streams[derived.members[0]].name}")
+        lines += [f"  sorted by {_index(plan, index, derived.number)}" for index in derived.indexes]
+        lines.append(f"  kept {_kept(plan, derived.number)}")
     for sequence in sequences:
         lines.append(f"new rows of {plan.streams[sequence.head].name}")
         for probe in sequence.probes:
@@ -92,9 +101,10 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
 
 
 def _probe(plan: JoinPlan, probe: Probe) -> list[str]:
-    target = plan.streams[probe.stream]
-    guess = f"{EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen"
-    lines = [f"  look up {target.name} by {probe.access}: {_how(plan, probe)} (guess: {guess})"]
+    guess = f" (guess: {EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen)"
+    if len(plan.members(probe.stream)) > 1:
+        guess = ""
+    lines = [f"  look up {plan.name_of(probe.stream)} by {probe.access}: {_how(plan, probe)}{guess}"]
     lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
@@ -105,13 +115,13 @@ def _probe(plan: JoinPlan, probe: Probe) -> list[str]:
 def _how(plan: JoinPlan, probe: Probe) -> str:
     pieces = []
     for part, source in probe.keys:
-        mine, theirs = plan.parts[part].side_of(probe.stream), plan.parts[part].side_of(source)
+        mine, theirs = _side(plan, part, probe.stream), plan.parts[part].side_of(source)
         if mine is not None and theirs is not None:
             pieces.append(f"{_plain(mine.sql)} = {_plain(theirs.sql)}")
-    number = plan.streams[probe.stream].indexes[probe.index].range
+    number = plan.indexes(probe.stream)[probe.index].range
     if number is not None:
         pieces += [f"{render(number)} {_bound(bound)}" for bound in probe.bounds]
-        by_time = isinstance(number, Column) and number.name == plan.streams[probe.stream].time
+        by_time = number in [plan.streams[member].time_column for member in plan.members(probe.stream)]
         if by_time and any(stream.window_us is not None for stream in plan.streams):
             pieces.append("within the window")
     return ", ".join(pieces) or "every row kept"
@@ -128,21 +138,25 @@ def _bound(bound: Bound) -> str:
 
 
 def _index(plan: JoinPlan, index: Index, stream: int) -> str:
-    keys = [plan.parts[part].side_of(stream) for part in index.parts]
+    keys = [_side(plan, part, stream) for part in index.parts]
     names = [_plain(side.sql) for side in keys if side is not None]
     if index.range is not None:
         names.append(render(index.range))
     return ", ".join(names)
 
 
+def _side(plan: JoinPlan, part: int, number: int) -> Side | None:
+    """The side of a stored row in a key part."""
+    source = plan.source_of(part, number)
+    return None if source is None else plan.parts[part].side_of(source)
+
+
 def _kept(plan: JoinPlan, stream: int) -> str:
     pieces = []
-    for other, reach in enumerate(plan.retention_us[stream]):
-        if other != stream:
-            name = plan.streams[other].name
-            if reach is None:
-                return "for ever"
-            pieces.append(f"the watermark of {name} is more than {_duration(reach)} later")
+    for other, reach in plan.reaches(stream):
+        if reach is None:
+            return "for ever"
+        pieces.append(f"the watermark of {plan.streams[other].name} is more than {_duration(reach)} later")
     return f"until {' and '.join(pieces)}"
 
 
@@ -158,7 +172,7 @@ def _layout(chosen: Chosen) -> str:
         groups = ", ".join(map(str, layout.groups))
         routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
         lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
-    return "\n".join([*lines, chosen.cost, *chosen.others])
+    return "\n".join([*lines, chosen.cost, *chosen.shapes, *chosen.others])
 
 
 def render(expression: Expression) -> str:

@@ -6,6 +6,7 @@ flat (`stream.column`); names that start with `#` are Braid's own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,6 +56,26 @@ class StreamPlan:
     required: tuple[str, ...]
     indexes: tuple[Index, ...]
     window_rows: int | None = None
+
+    @property
+    def time_column(self) -> Column:
+        return next(column for column in self.columns if column.name == self.time)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """An intermediate result of a tree that is stored: all combinations of rows of its members found so far.
+
+    Its number follows those of the streams. Only new rows of the stream `asker` look it up, so a combination is kept
+    until none of them can join it; `kept_us` says how long that may be after the time of `row_times`, None for ever.
+    """
+
+    name: str
+    number: int
+    members: tuple[int, ...]
+    asker: int
+    kept_us: int | None
+    indexes: tuple[Index, ...]
 
 
 @dataclass(frozen=True)
@@ -112,7 +133,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Probe:
-    """One join step of a head: which stream is looked up, by which index, and what is checked afterwards.
+    """One join step of a head: which stream or derived one is looked up, how, and what is checked afterwards.
 
     `keys` names for every part of the index the joined stream whose side is used. `checks` run on the
     candidates at once; `later` stages follow, in order, on what passed.
@@ -129,10 +150,29 @@ class Probe:
 
 @dataclass(frozen=True)
 class Sequence:
-    """The join steps of one head stream, in order."""
+    """The join steps of one head stream, in order.
+
+    `start` is the round of the first one: heads with few steps wait, so that all end in the same round. `joined` has
+    the streams whose rows are together before each step, and after the last.
+    """
 
     head: int
     probes: tuple[Probe, ...]
+    joined: tuple[tuple[int, ...], ...]
+    start: int = 0
+
+    def probe_in(self, round_number: int) -> Probe | None:
+        """The lookup of a round; None before the first and after the last."""
+        place = round_number - self.start
+        return self.probes[place] if 0 <= place < len(self.probes) else None
+
+    def before(self, round_number: int) -> tuple[int, ...]:
+        """The streams that are together when a round begins."""
+        return self.joined[round_number - self.start]
+
+    def after(self, round_number: int) -> tuple[int, ...]:
+        """The streams that are together when a round has ended."""
+        return self.joined[min(round_number + 1 - self.start, len(self.probes))]
 
 
 @dataclass(frozen=True)
@@ -142,7 +182,8 @@ class JoinPlan:
     `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins.
     `common_part` is a key part that every stream has, if there is one. `result_fields` are the columns that
     leave a probe task: the selected ones, or those the JVM needs to finish conjuncts and selection. With a `summary`
-    the outputs are what it is made of; where results are `ordered` the last output is their time.
+    the outputs are what it is made of; where results are `ordered` the last output is their time. `tree` is the order
+    of the streams in a tree, the outermost first, and `derived` what it stores between them.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -158,11 +199,53 @@ class JoinPlan:
     leaving: pa.Schema
     summary: Summary | None = None
     ordered: bool = False
+    tree: tuple[int, ...] | None = None
+    derived: tuple[Derived, ...] = ()
 
     @property
     def counted(self) -> tuple[int, ...]:
         """The streams whose windows count rows."""
         return tuple(stream.number for stream in self.streams if stream.window_rows is not None)
+
+    def members(self, number: int) -> tuple[int, ...]:
+        """The streams whose rows a stored row is made of: one, or those of a derived stream."""
+        return (number,) if number < len(self.streams) else self._derived(number).members
+
+    def indexes(self, number: int) -> tuple[Index, ...]:
+        """The sort orders of a stream or derived stream; the first is the one its rows are stored in."""
+        return self.streams[number].indexes if number < len(self.streams) else self._derived(number).indexes
+
+    def name_of(self, number: int) -> str:
+        return self.streams[number].name if number < len(self.streams) else self._derived(number).name
+
+    def source_of(self, part: int, number: int) -> int | None:
+        """The first of a stored row's streams that has a side in a key part."""
+        return next((m for m in self.members(number) if self.parts[part].side_of(m) is not None), None)
+
+    def reaches(self, number: int) -> tuple[tuple[int, int | None], ...]:
+        """Who looks stored rows up, and how much newer than their time such a row may be; None: by any amount."""
+        if number < len(self.streams):
+            return tuple((other, reach) for other, reach in enumerate(self.retention_us[number]) if other != number)
+        derived = self._derived(number)
+        return ((derived.asker, derived.kept_us),)
+
+    def schema_of(self, number: int) -> pa.Schema:
+        """The stored columns of a stream or derived stream."""
+        return pa.schema([field for member in self.members(number) for field in self.schemas[member]])
+
+    def derived_from(self, joined: Iterable[int]) -> int | None:
+        """The number of the derived stream that rows of exactly these streams make up, if one is stored."""
+        streams = set(joined)
+        return next((derived.number for derived in self.derived if set(derived.members) == streams), None)
+
+    def comes_before(self, number: int, head: int) -> bool:
+        """Whether a head sees what came in its own step: of streams before it, in the tree where there is one."""
+        if number >= len(self.streams):
+            return False
+        return number < head if self.tree is None else self.tree.index(number) < self.tree.index(head)
+
+    def _derived(self, number: int) -> Derived:
+        return self.derived[number - len(self.streams)]
 
     @property
     def jvm_outputs(self) -> bool:

@@ -18,7 +18,8 @@ class Layout:
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `archive_us` is the span of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
-    subgroup of every side of a biclique, where they differ from an even share.
+    subgroup of every side of a biclique, where they differ from an even share. `tree` is the order of the streams in a
+    tree of bicliques; a derived stream lives on the side of its first member. None: sequences.
     """
 
     epoch: int
@@ -27,12 +28,14 @@ class Layout:
     groups: tuple[int, ...]
     archive_us: int | None = None
     sizes: tuple[tuple[int, ...], ...] | None = None
+    tree: tuple[int, ...] | None = None
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Layout:
-        lists = {name: tuple(content[name]) for name in ("units", "groups")}
-        sizes = content["sizes"]
-        return Layout(**{**content, **lists, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
+        lists: dict[str, Any] = {name: tuple(content[name]) for name in ("units", "groups")}
+        sizes, tree = content["sizes"], content.get("tree")
+        lists["sizes"] = None if sizes is None else tuple(tuple(side) for side in sizes)
+        return Layout(**{**content, **lists, "tree": None if tree is None else tuple(tree)})
 
     @property
     def by_key(self) -> bool:

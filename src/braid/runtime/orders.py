@@ -44,8 +44,8 @@ class IngestOrder:
 class ProbeOrder:
     """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
 
-    `blocks` are all live ones with the step's own; `carried` are the files of the round before; `admission` says which
-    rows start and what they see.
+    Sequences end together, in the last of all rounds. `blocks` are all live ones with the step's own; `carried` are
+    the files of the round before; `admission` says which rows start and what they see.
     """
 
     step: int
@@ -60,6 +60,16 @@ class ProbeOrder:
     admission: Admission
     rulers: tuple[RulerFile, ...] = ()
     view_parts: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many there are in all jobs of the step."""
+        return max(len(order) for order in self.orders)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no job follows."""
+        return self.last_round == self.rounds - 1
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> ProbeOrder:

@@ -17,13 +17,15 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
-from braid.optimizer.sequences import build_sequence
+from braid.optimizer.sequences import build_sequences
+from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
 from braid.runtime.orders import ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.context import current_task
+from braid.runtime.tasks.derived import DerivedRows
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.results import flat_columns, select_outputs
-from braid.runtime.tasks.segments import column_types
+from braid.runtime.tasks.segments import column_types, joined_types
 from braid.runtime.tasks.work import (
     TOLD,
     Locations,
@@ -41,7 +43,7 @@ from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
-LISTS, SUMS = ("units", "lookups", "merged"), ("seconds", "cpu")
+LISTS, SUMS = ("units", "lookups", "merged", "derived"), ("seconds", "cpu")
 REPORT, HEAD, ROUTE = "#report", "#head", "#route"
 
 
@@ -56,16 +58,16 @@ class ProbePipeline:
         self._known: dict[tuple[Any, ...], DataFrame] = {}
 
     def job(self, order: ProbeOrder) -> DataFrame:
-        key = (order.orders, order.first_round, order.last_round)
+        key = (order.orders, order.layouts[-1].tree, order.first_round, order.last_round)
         if key not in self._known:
             self._known[key] = self._build(order)
         return self._known[key]
 
     def needs_jvm(self, order: ProbeOrder, round_number: int) -> bool:
         """Whether the JVM has a part in what happens after this round."""
-        final = round_number == len(self._plan.streams) - 2
-        stages = any(sequence.probes[round_number].later for sequence in self._sequences(order))
-        return stages or (final and self._plan.jvm_outputs)
+        sequences = self._sequences(order)
+        complete = round_number == order.rounds - 1 and self._gives_results(sequences)
+        return any(later_stages(sequences, round_number)) or (complete and self._plan.jvm_outputs)
 
     def _build(self, order: ProbeOrder) -> DataFrame:
         if not self.needs_jvm(order, order.last_round):
@@ -73,7 +75,7 @@ class ProbePipeline:
         schema = emitted_schema(self._plan, self._read_later(order))
         flat = spark_schema(schema)
         frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
-        stages = [sequence.probes[order.last_round].later for sequence in self._sequences(order)]
+        stages = later_stages(self._sequences(order), order.last_round)
         for number in range(max((len(later) for later in stages), default=0)):
             step = [later[number] if number < len(later) else None for later in stages]
             if number % 2 == 0:
@@ -83,10 +85,9 @@ class ProbePipeline:
         return self._finish(frame, order)
 
     def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
-        plan = self._plan
-        if order.last_round < len(plan.streams) - 2:
-            joined = [(s.head, *(p.stream for p in s.probes[: order.last_round + 1])) for s in self._sequences(order)]
-            return map_batches(frame, CarryFunction(plan, self._locations, joined), REPORTS)
+        plan, sequences = self._plan, self._sequences(order)
+        if not (order.is_last and self._gives_results(sequences)):
+            return map_batches(frame, CarryFunction(plan, self._locations), REPORTS)
         if plan.jvm_outputs:
             # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
             guarded = [
@@ -98,16 +99,25 @@ class ProbePipeline:
 
     def _read_later(self, order: ProbeOrder) -> set[str]:
         """The columns that something after this job's tasks still reads."""
-        plan = self._plan
-        if order.last_round < len(plan.streams) - 2:
+        plan, sequences = self._plan, self._sequences(order)
+        if not (order.is_last and self._gives_results(sequences)):
             return {field.name for schema in plan.schemas for field in schema}
-        later = [stage for sequence in self._sequences(order) for stage in sequence.probes[-1].later]
+        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
         read = [plan.conjuncts[number].columns for stage in later for number in stage.conjuncts]
         read += [output.columns for output in plan.outputs]
         return {column.name for columns in read for column in columns}
 
     def _sequences(self, order: ProbeOrder) -> list[Sequence]:
-        return [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
+        return build_sequences(in_shape(self._plan, order.layouts[-1].tree), order.orders)
+
+    def _gives_results(self, sequences: list[Sequence]) -> bool:
+        return any(len(sequence.joined[-1]) == len(self._plan.streams) for sequence in sequences)
+
+
+def later_stages(sequences: list[Sequence], round_number: int) -> list[tuple[Stage, ...]]:
+    """For every head what follows its lookup of a round in the JVM, and after that."""
+    probes = [sequence.probe_in(round_number) for sequence in sequences]
+    return [() if probe is None else probe.later for probe in probes]
 
 
 def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
@@ -140,13 +150,9 @@ class EmitFunction:
         for content, task in _slots(batches):
             order = ProbeOrder.from_json(content)
             run = ProbeRun(self._plan, self._slots, self._locations, order, task)
-            sequences = [build_sequence(self._plan, head, streams) for head, streams in enumerate(order.orders)]
-            joined = [
-                frozenset((s.head, *(probe.stream for probe in s.probes[: order.last_round + 1]))) for s in sequences
-            ]
             try:
                 for head, route, pairs in run.found():
-                    yield _emitted(self._plan, self._schema, pairs, joined[head], head, route)
+                    yield _emitted(self._plan, self._schema, pairs, frozenset(run.joined(head)), head, route)
                 report = run.report()
             except TOLD as error:
                 report = tell(error)
@@ -178,26 +184,32 @@ class CheckFunction:
 
 
 class CarryFunction:
-    """Writes what passed for the next round."""
+    """Writes what passed for the next round, and what of it makes up a derived stream."""
 
-    def __init__(self, plan: JoinPlan, locations: Locations, joined: list[tuple[int, ...]]) -> None:
-        self._plan, self._locations, self._joined = plan, locations, joined
+    def __init__(self, plan: JoinPlan, locations: Locations) -> None:
+        self._plan, self._locations = plan, locations
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
         files, checkpoint = locate(self._locations.checkpoint)
         order = ProbeOrder.from_json(content)
-        carried = CarriedRows(files, f"{checkpoint}/blocks", _file_name(order, task))
+        plan = in_shape(self._plan, order.layouts[-1].tree)
+        blocks, name = f"{checkpoint}/blocks", _file_name(order, task)
+        sequences = build_sequences(plan, order.orders)
+        carried = CarriedRows(files, blocks, name)
+        derived = DerivedRows(plan, order, files, blocks, name, order.step + task.partition)
         reports = []
         for batch in batches:
             rows, texts = _apart(batch)
             reports += texts
             for head, part in _by_head(rows):
-                types = {n: t for s in self._joined[head] for n, t in column_types(self._plan, s).items()}
+                joined = sequences[head].after(order.last_round)
+                types = joined_types(plan, joined)
                 names = [name for name in part.schema.names if name in types]
-                for route, piece in _by_value(part, ROUTE):
+                derived.add(joined, Rows.from_batch(part.select(names), types))
+                for route, piece in _by_value(part, ROUTE) if not order.is_last else ():
                     carried.add(head, route, Rows.from_batch(piece.select(names), types))
-        yield _closing(reports, carried.close())
+        yield _closing(reports, carried.close(), derived.close()["derived"])
 
 
 class FinishFunction:
@@ -217,7 +229,7 @@ class FinishFunction:
             reports += texts
             if rows.num_rows:
                 sink.add(self._selected(rows, types))
-        yield _closing(reports, sink.close())
+        yield _closing(reports, sink.close(), [])
 
     def _selected(self, rows: pa.RecordBatch, types: dict[str, str]) -> pa.RecordBatch:
         if not self._plan.jvm_outputs:
@@ -317,13 +329,14 @@ def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.Record
         yield value, batch if (values == value).all() else batch.filter(pa.array(values == value))
 
 
-def _closing(reports: list[str], written: dict[str, Any]) -> pa.RecordBatch:
+def _closing(reports: list[str], written: dict[str, Any], derived: list[dict[str, Any]]) -> pa.RecordBatch:
     """The tasks' reports as one, with what was written added; an error stays an error."""
     parsed = [json.loads(text) for text in reports]
     failed = next((report for report in parsed if "error" in report), None)
     if failed is not None:
         return report_row(failed)
     merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
+    merged["derived"] = derived
     for report in parsed:
         merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
     return report_row({**merged, **written})

@@ -17,13 +17,14 @@ from braid.state.manifest import Block
 
 @dataclass(frozen=True)
 class Found:
-    """What the probe jobs of a step gave: reports, merged blocks, and the files that are no longer needed."""
+    """What the probe jobs of a step gave: reports, merged and derived blocks, and the files no longer needed."""
 
     reports: list[dict[str, Any]]
     blocks: tuple[Block, ...]
     merged: tuple[str, ...]
     carried: tuple[str, ...]
     carried_bytes: int
+    derived: tuple[Block, ...] = ()
 
 
 def run_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
@@ -31,7 +32,7 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
     reports: list[dict[str, Any]] = []
     carried: tuple[str, ...] = ()
     for first, last in job_rounds(plan, cluster, order):
-        merges = order.merges if last == len(plan.streams) - 2 else ()
+        merges = order.merges if last == order.rounds - 1 else ()
         job = replace(order, first_round=first, last_round=last, merges=merges, carried=carried)
         answers = cluster.probe(job)
         require_success(plan, answers, order.step)
@@ -43,13 +44,14 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
         merged=tuple(file for merge in order.merges for file in merge.files),
         carried=tuple(report["carried"] for report in reports if report.get("carried")),
         carried_bytes=sum(report.get("carried_bytes", 0) for report in reports),
+        derived=tuple(Block.from_json(block) for report in reports for block in report["derived"]),
     )
 
 
 def job_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> list[tuple[int, int]]:
     """Which rounds, first and last, run in one job."""
-    count = len(plan.streams) - 1
-    local = len(order.layouts) == 1 and routes_stay_local(order.layouts[0], count + 1, cluster.slots)
+    count = order.rounds
+    local = len(order.layouts) == 1 and routes_stay_local(order.layouts[0], len(plan.streams), cluster.slots)
     if not local:
         return [(number, number) for number in range(count)]
     jobs, first = [], 0

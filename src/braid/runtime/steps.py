@@ -19,7 +19,8 @@ from braid.control.ordering import Ordering
 from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired, lookup_marks
 from braid.errors import RecoveryError
-from braid.optimizer.sequences import choose_orders
+from braid.optimizer.sequences import Order, choose_orders
+from braid.optimizer.trees import derivation, in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
@@ -37,6 +38,7 @@ from braid.runtime.ordering import (
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
 from braid.runtime.ranking import Ranked
+from braid.runtime.rebuilding import rebuild_derived
 from braid.runtime.rounds import Found, require_success, run_rounds
 from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
@@ -134,9 +136,12 @@ class StepRunner:
         previous = self.manifest
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
-            live, expired = self._split_expired(delta.watermarks)
+            plan = in_shape(self._plan, delta.layout.tree)
+            live, gone = self._live_blocks(plan, delta)
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
-            found = self._probe(delta, live, ranked.rulers)
+            rebuilt = self._rebuild(plan, delta, live)
+            live = (*live, *rebuilt.derived)
+            found = self._probe(plan, delta, live, ranked.rulers)
             summed = self._update_view(delta, found.reports)
             leaving = found.reports if summed is None else summed.reports
             ordered = self._let_out(delta, ranked, leaving)
@@ -147,8 +152,10 @@ class StepRunner:
             moves = self._sink.deliver(delta.step, files)
         # 3. Commit.
         with phases.phase("commit"):
-            manifest = self._next_manifest(delta, live, expired, found, moves)
-            progress = step_progress(self._plan, delta, manifest, found.reports, found.carried_bytes, phases)
+            dropped = (*(block.file for block in gone), *rebuilt.carried, *found.merged, *found.carried)
+            manifest = self._next_manifest(plan, delta, live, found, moves, dropped)
+            carried = rebuilt.carried_bytes + found.carried_bytes
+            progress = step_progress(plan, delta, manifest, found.reports, carried, phases)
             if summed is not None:
                 manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
@@ -219,7 +226,7 @@ class StepRunner:
             watermarks=times.watermarks,
             idle=times.idle,
             layout=layout,
-            orders=choose_orders(self._plan, self.manifest.fanouts),
+            orders=self._choose_orders(layout),
             blocks=tuple(_input_block(report, step, layout.epoch) for report in reports if report["block"]),
             newest=newest,
             input_rows=tuple(_total(reports, stream.number, "rows") for stream in self._plan.streams),
@@ -242,37 +249,53 @@ class StepRunner:
         self._checkpoint.write_delta(delta)
         return delta
 
-    def _probe(self, delta: DeltaRecord, live: tuple[Block, ...], rulers: tuple[RulerFile, ...]) -> Found:
+    def _choose_orders(self, layout: Layout) -> tuple[Order, ...]:
+        """What each head looks up: as the tree has it, or as fewest matches are expected."""
+        plan = in_shape(self._plan, layout.tree)
+        return choose_orders(plan, self.manifest.fanouts) if plan.tree is None else tree_orders(plan)
+
+    def _probe(
+        self, plan: JoinPlan, delta: DeltaRecord, live: tuple[Block, ...], rulers: tuple[RulerFile, ...]
+    ) -> Found:
         """Look the step's rows up, if any are due."""
-        admission = admission_of(delta, self.manifest)
-        if not any(admission.starting(block) for block in (*live, *delta.blocks)):
+        order = self._order(delta, (*live, *delta.blocks))
+        if not any(order.admission.starting(block) for block in order.blocks):
             return NOTHING
-        layouts = self._layouts(delta, live)
-        order = ProbeOrder(
+        merges = self._rewrites(plan, delta, live, order.layouts)
+        return run_rounds(plan, self._cluster, replace(order, merges=merges, rulers=rulers))
+
+    def _order(self, delta: DeltaRecord, blocks: tuple[Block, ...]) -> ProbeOrder:
+        return ProbeOrder(
             step=delta.step,
             run=self._run,
-            layouts=layouts,
-            blocks=(*live, *delta.blocks),
+            layouts=self._layouts(delta, blocks),
+            blocks=blocks,
             orders=delta.orders,
-            merges=self._rewrites(delta, live, layouts),
+            merges=(),
             first_round=0,
             last_round=0,
             carried=(),
-            admission=admission,
-            rulers=rulers,
+            admission=admission_of(delta, self.manifest),
             view_parts=self._view.parts if self._plan.summary else 0,
         )
-        return run_rounds(self._plan, self._cluster, order)
 
-    def _rewrites(self, delta: DeltaRecord, live: tuple[Block, ...], layouts: tuple[Layout, ...]) -> tuple[Merge, ...]:
+    def _rebuild(self, plan: JoinPlan, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
+        """Make the derived streams of a tree from what is stored, if those that are there do not fit it."""
+        if plan.tree is None or not live or self._derived_fit(plan, delta.step):
+            return NOTHING
+        return rebuild_derived(plan, self._cluster, self._order(delta, live))
+
+    def _rewrites(
+        self, plan: JoinPlan, delta: DeltaRecord, live: tuple[Block, ...], layouts: tuple[Layout, ...]
+    ) -> tuple[Merge, ...]:
         """Blocks to be written anew: those that move to another layout, and small ones that become one."""
         marks = self._lookup_marks(delta.watermarks)
-        moves = decide_moves(self._plan, live, layouts, marks, MERGE_ROWS_A_STEP)
+        moves = decide_moves(plan, live, layouts, marks, MERGE_ROWS_A_STEP)
         moving = {file for move in moves for file in move.files}
         resting = [block for block in live if block.file not in moving]
         archive = delta.layout.archive_us
         counted = outnumbered(self.manifest)
-        return (*moves, *decide_merges(self._plan, resting, marks, MERGE_ROWS_A_STEP, archive, counted))
+        return (*moves, *decide_merges(plan, resting, marks, MERGE_ROWS_A_STEP, archive, counted))
 
     @property
     def _view(self) -> View:
@@ -284,12 +307,25 @@ class StepRunner:
             return None
         return update_view(self._plan, self._cluster, self._view, delta, self._run, reports)
 
+    def _live_blocks(self, plan: JoinPlan, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+        """The blocks that a step goes on with, and those it drops."""
+        live, gone = self._split_expired(delta.watermarks)
+        if self._derived_fit(plan, delta.step):
+            return live, gone
+        count = len(plan.streams)
+        useless = tuple(block for block in live if block.stream >= count)
+        return tuple(block for block in live if block.stream < count), (*gone, *useless)
+
+    def _derived_fit(self, plan: JoinPlan, step: int) -> bool:
+        """Whether the stored derived streams are those of the plan. A predicate that failed may have been corrected."""
+        return self.manifest.derivation == derivation(plan) and not self._checkpoint.has_failed(step)
+
     def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-        marks = self._lookup_marks(watermarks)
+        plan, marks = in_shape(self._plan, self.manifest.layout.tree), self._lookup_marks(watermarks)
         counted = outnumbered(self.manifest)
         dead = [
             not b.held
-            and (is_expired(self._plan, b.stream, b.max_time, marks) or b.max_time < counted.get(b.stream, b.max_time))
+            and (is_expired(plan, b.stream, b.max_time, marks) or b.max_time < counted.get(b.stream, b.max_time))
             for b in self.manifest.blocks
         ]
         live = tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if not gone)
@@ -307,14 +343,15 @@ class StepRunner:
 
     def _next_manifest(
         self,
+        plan: JoinPlan,
         delta: DeltaRecord,
         live: tuple[Block, ...],
-        expired: tuple[Block, ...],
         found: Found,
         moves: tuple[Move, ...],
+        dropped: tuple[str, ...],
     ) -> Manifest:
-        merged = set(found.merged)
-        blocks = (*(block for block in live if block.file not in merged), *found.blocks, *delta.blocks)
+        resting = (block for block in live if block.file not in set(found.merged))
+        blocks = (*resting, *found.blocks, *delta.blocks, *found.derived)
         times = StepTimes(delta.watermarks, delta.idle)
         return Manifest(
             step=delta.step,
@@ -325,14 +362,20 @@ class StepRunner:
             layouts=self._layouts(delta, blocks),
             blocks=blocks,
             moves=(*delta.late_files, *moves),
-            dropped=(*found.merged, *(block.file for block in expired), *found.carried),
-            fanouts=_blend(self.manifest.fanouts, delta.orders, found.reports),
+            dropped=dropped,
+            fanouts=_blend(plan, self._usable_fanouts(plan), delta.orders, found.reports),
             view=self.manifest.view,
             waiting=self.manifest.waiting,
             loads=subgroup_loads(self._plan, self._layouts(delta, blocks), found.reports) or self.manifest.loads,
             pressures=delta.pressures,
             checked_ms=delta.checked_ms,
+            derivation=derivation(plan),
         )
+
+    def _usable_fanouts(self, plan: JoinPlan) -> tuple[Fanout, ...]:
+        """What was seen of lookups that mean the same now: the numbers of derived streams are those of one tree."""
+        same = self.manifest.layout.tree == plan.tree
+        return tuple(f for f in self.manifest.fanouts if same or f.stream < len(plan.streams))
 
     def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:
         moves = []
@@ -363,7 +406,7 @@ def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: I
     return replace(
         manifest,
         marks=marks,
-        blocks=tuple(settled(block, delta) for block in manifest.blocks),
+        blocks=tuple(settled(block, delta) if block.stream < len(plan.streams) else block for block in manifest.blocks),
         waiting=ordered.waiting,
         dropped=(*manifest.dropped, *ordered.released.dropped),
     )
@@ -382,15 +425,16 @@ def _total(reports: Sequence[dict[str, Any]], stream: int, what: str) -> int:
 
 
 def _blend(
-    fanouts: tuple[Fanout, ...], orders: tuple[tuple[int, ...], ...], reports: list[dict[str, Any]]
+    plan: JoinPlan, fanouts: tuple[Fanout, ...], orders: tuple[Order, ...], reports: list[dict[str, Any]]
 ) -> tuple[Fanout, ...]:
     """Earlier observations fade; this step's are added."""
     seen = {(f.head, f.stream, f.joined): (f.probes * FADING, f.matches * FADING) for f in fanouts}
     for report in reports:
         for lookup in report["lookups"]:
             head, stream = lookup["head"], lookup["stream"]
-            order = orders[head]
-            key = (head, stream, tuple(sorted((head, *order[: order.index(stream)]))))
+            before = orders[head][: orders[head].index(stream)]
+            joined = (head, *(member for number in before for member in plan.members(number)))
+            key = (head, stream, tuple(sorted(joined)))
             probes, matches = seen.get(key, (0.0, 0.0))
             seen[key] = (probes + lookup["probes"], matches + lookup["matched"])
     return tuple(Fanout(*key, *counts) for key, counts in sorted(seen.items()))

@@ -15,7 +15,7 @@ from braid.state.waiting import Arrival, Holds, Roll, Waiting
 
 @dataclass(frozen=True)
 class Block:
-    """A live block: rows of one stream that arrived in the steps `first_step` to `last_step`.
+    """A live block: rows of one stream, or of a derived one, that came in the steps `first_step` to `last_step`.
 
     `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. Of a `held` block the
     rows newer than the frontier of ordered results wait to be looked up.
@@ -115,7 +115,10 @@ class View:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none)."""
+    """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none).
+
+    `derivation` tells what the blocks of derived streams were made by, None where there are none.
+    """
 
     step: int
     batch: int
@@ -132,6 +135,7 @@ class Manifest:
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
     waiting: Waiting | None = None
+    derivation: str | None = None
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property

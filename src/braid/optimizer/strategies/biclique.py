@@ -11,12 +11,14 @@ from typing import Literal
 
 from braid.errors import StrategyError
 from braid.optimizer.strategies.strategy import require_positive
+from braid.optimizer.trees import choose_tree
 from braid.plan.durations import duration_us
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
 Counts = tuple[int, ...] | int
 Routing = Literal["random", "contrand"]
+Shape = Literal["sequences", "tree"]
 
 MOST_ROUTES = 4096
 
@@ -27,12 +29,15 @@ class Biclique:
 
     `routing`: `random` spreads rows whatever they hold; `contrand` sends the rows of a key to one subgroup, at random
     within it. Without it, more than one group means `contrand`. `archive`: the span of event time of a sub-index.
+    `shape`: how three and more streams are joined. With `sequences` a new row looks the others up one after another,
+    and nothing between is stored; with `tree` intermediate results are stored, and looked up at once.
     """
 
     units: Counts | None = None
     groups: Counts | None = None
     routing: Routing | None = None
     archive: str | timedelta | None = None
+    shape: Shape = "sequences"
 
     def __post_init__(self) -> None:
         for name, counts in (("units", self.units), ("groups", self.groups)):
@@ -46,13 +51,16 @@ class Biclique:
                 f"Biclique(routing='random', groups={self.groups}): random routing has no subgroups.",
                 hint="Leave out groups, or use routing='contrand'.",
             )
+        if self.shape not in ("sequences", "tree"):
+            raise StrategyError(f"Biclique(shape=...) is 'sequences' or 'tree', not {self.shape!r}.")
         self._archive_us()
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         streams = len(plan.streams)
         groups = self._groups(streams, slots)
         units = _each("units", self.units, streams, max(slots, *groups))
-        layout = Layout(epoch=0, kind="biclique", units=units, groups=groups, archive_us=self._archive_us())
+        tree = self._tree(plan)
+        layout = Layout(0, "biclique", units, groups, archive_us=self._archive_us(), tree=tree)
         if layout.by_key and plan.common_part is None:
             raise StrategyError(
                 f"{self.describe()} cannot run this join: subgroups need an equality that every stream takes part in, "
@@ -72,12 +80,24 @@ class Biclique:
             )
         return layout
 
+    def _tree(self, plan: JoinPlan) -> tuple[int, ...] | None:
+        tree = choose_tree(plan) if self.shape == "tree" else None
+        if tree is not None and plan.counted:
+            names = ", ".join(plan.streams[stream].name for stream in plan.counted)
+            raise StrategyError(
+                f"{self.describe()} cannot run this join: the windows of {names} count rows, and nobody could say when "
+                "a stored intermediate result is outnumbered.",
+                hint="Use shape='sequences', or windows of time.",
+            )
+        return tree
+
     def describe(self) -> str:
         given = (
             ("units", self.units),
             ("groups", self.groups),
             ("routing", self.routing),
             ("archive", self.archive),
+            ("shape", None if self.shape == "sequences" else self.shape),
         )
         return f"Biclique({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 

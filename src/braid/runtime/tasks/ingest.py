@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from braid.kernels.keys import index_keys, part_keys
+from braid.kernels.keys import index_keys, stored_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
+from braid.kernels.times import row_times
 from braid.placement.units import Placed, store_at
 from braid.plan.join import KEEP, JoinPlan, StreamPlan, id_column
+from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder
 from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
@@ -58,12 +60,19 @@ def ingest(
     return task.report()
 
 
+def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
+    """Where rows are stored; those of a derived stream on the side of its first member."""
+    common = plan.common_part
+    keys = None if common is None else stored_keys(plan, common, number, rows)
+    return store_at(layout, plan.members(number)[0], keys, rows.length, salt)
+
+
 def sorted_segments(
     plan: JoinPlan, stream: int, rows: Rows, placed: Placed
 ) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
     """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
     rows = rows if placed.rows is None else rows.take(placed.rows)
-    first = plan.streams[stream].indexes[0]
+    first = plan.indexes(stream)[0]
     numbers = None if first.range is None else range_values(first.range, rows)
     spread = int(placed.routes.max()) + 1
     place = placed.units * spread + placed.routes
@@ -73,7 +82,7 @@ def sorted_segments(
     edges = np.flatnonzero(place[1:] != place[:-1]) + 1
     for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
         part = ordered.slice(int(start), int(stop))
-        times = part.times(plan.streams[stream].time)
+        times = row_times(plan, stream, part)
         unit, route = divmod(int(place[start]), spread)
         yield unit, route, _with_positions(plan, stream, part), int(times.min()), int(times.max())
 
@@ -205,10 +214,8 @@ class _IngestTask:
             block = BlockWriter(self._places.files, f"{self._places.blocks}/{self._block_name()}")
             block.__enter__()
             self._block = block
-        plan, stream, layout = self._plan, self._stream.number, self._order.layout
-        common = plan.common_part
-        keys = None if common is None else part_keys(plan.parts[common], stream, rows)
-        placed = store_at(layout, stream, keys, rows.length, self._order.step + self._block.rows)
+        plan, stream = self._plan, self._stream.number
+        placed = placed_rows(plan, self._order.layout, stream, rows, self._order.step + self._block.rows)
         for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
 
@@ -261,7 +268,7 @@ def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:
     """The rows as a batch, with the positions of every index but the first."""
     arrays = list(rows.columns.values())
     names = list(rows.columns)
-    for number, index in enumerate(plan.streams[stream].indexes[1:], start=1):
+    for number, index in enumerate(plan.indexes(stream)[1:], start=1):
         numbers = None if index.range is None else range_values(index.range, rows)
         positions: Positions = sort_positions(index_keys(plan, index, stream, rows), numbers)
         arrays.append(pa.array(positions.astype(np.int32)))

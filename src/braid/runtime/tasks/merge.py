@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from braid.control.merging import Merge
-from braid.kernels.keys import part_keys
 from braid.kernels.rows import Rows, concat_rows
-from braid.placement.units import Placed, is_primary, store_at
+from braid.kernels.times import row_times
+from braid.placement.units import Placed, is_primary
 from braid.plan.layout import Layout
-from braid.runtime.tasks.ingest import sorted_segments
+from braid.runtime.tasks.ingest import placed_rows, sorted_segments
 from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
@@ -49,10 +49,8 @@ def move_blocks(
     old, new = layouts
     primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
     pieces, salt = [], inputs[0].last_step
-    common = store.plan.common_part
     for _, rows in _useful_rows(merge, primary, store):
-        keys = None if common is None else part_keys(store.plan.parts[common], merge.stream, rows)
-        pieces.append((rows, store_at(new, merge.stream, keys, rows.length, salt)))
+        pieces.append((rows, placed_rows(store.plan, new, merge.stream, rows, salt)))
         salt += rows.length
     return _write(merge, new.epoch, None, pieces, inputs, store, files, path)
 
@@ -94,7 +92,7 @@ def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator
         for segment in store.reader(file).segments_of(owned):
             rows = store.rows(file, segment, types)
             if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
-                times = rows.times(store.plan.streams[merge.stream].time)
+                times = row_times(store.plan, merge.stream, rows)
                 rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
             if rows.length:
                 yield segment, rows

@@ -2,14 +2,14 @@
 
 What a head sees is decided by admission (`placement/admission.py`): each result is found once. A round is one
 lookup of every head's sequence; rounds run inside one task while routes stay in its slot, else their rows are
-carried to the next job in files.
+carried to the next job in files. In a tree, what a round finds is kept as well, where it makes up a derived stream.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +17,13 @@ import numpy as np
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
-from braid.optimizer.sequences import build_sequence
+from braid.optimizer.sequences import build_sequences
 from braid.placement.units import Unit, is_primary, slot_of, units_of
-from braid.plan.join import JoinPlan, Sequence
+from braid.plan.join import JoinPlan, Probe, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
 from braid.runtime.tasks.ranking import open_ruler
-from braid.runtime.tasks.segments import SegmentStore, column_types
+from braid.runtime.tasks.segments import SegmentStore, joined_types
 from braid.state.blocks import Segment
 from braid.state.manifest import Block
 
@@ -31,6 +31,7 @@ ROWS_AT_ONCE = 1 << 16
 EVERYWHERE = -1
 
 Found = tuple[int, int, Pairs]
+Keep = Callable[[tuple[int, ...], Rows], None]
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,14 @@ class _Arriving:
 class SlotProbe:
     """The lookups of one slot in one job."""
 
-    def __init__(self, order: ProbeOrder, slot: int, slots: int, store: SegmentStore) -> None:
+    def __init__(self, order: ProbeOrder, slot: int, slots: int, store: SegmentStore, keep: Keep) -> None:
         self.plan: JoinPlan = store.plan
         self._order = order
         self._store = store
         self._slot = slot
         self._slots = slots
-        self._sequences = [build_sequence(self.plan, head, streams) for head, streams in enumerate(order.orders)]
+        self._keep = keep
+        self._sequences = build_sequences(self.plan, order.orders)
         self._layouts = {layout.epoch: layout for layout in order.layouts}
         self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
         self._rulers = {ruler.stream: open_ruler(self.plan, ruler.stream, ruler.file, store) for ruler in order.rulers}
@@ -71,40 +73,57 @@ class SlotProbe:
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self.lookup_seconds: dict[tuple[int, int], float] = defaultdict(float)
 
+    @property
+    def gives_results(self) -> bool:
+        """Whether what this job finds is complete: rows of all streams."""
+        ends = [sequence.joined[-1] for sequence in self._sequences]
+        return self._order.is_last and any(len(joined) == len(self.plan.streams) for joined in ends)
+
+    def joined(self, head: int) -> tuple[int, ...]:
+        """The streams whose rows are together in what this job finds for a head."""
+        return self._sequences[head].after(self._order.last_round)
+
     def run(self) -> Iterator[Found]:
         """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
-        for sequence in self._sequences:
-            for route, rows in self._probing_rows(sequence):
-                yield from self._look_up(sequence, self._order.first_round, route, rows)
-            yield from self._drain(sequence)
+        for sequence, probe, entry in self._entering():
+            for route, rows in self._probing_rows(sequence, probe, entry):
+                yield from self._look_up(sequence, probe, entry, route, rows)
+            yield from self._drain(sequence, entry)
 
-    def _probing_rows(self, sequence: Sequence) -> Iterator[tuple[int, Rows]]:
-        """The rows that start the first round here, by the route they carry."""
-        stream = sequence.probes[self._order.first_round].stream
-        routes = {target.route for target in self._targets_of(sequence.head, stream)}
+    def _entering(self) -> Iterator[tuple[Sequence, Probe, int]]:
+        """The heads with lookups in this job: the first of these, and its round."""
+        for sequence in self._sequences:
+            entry = max(self._order.first_round, sequence.start)
+            probe = sequence.probe_in(entry)
+            if probe is not None and entry <= self._order.last_round:
+                yield sequence, probe, entry
+
+    def _probing_rows(self, sequence: Sequence, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
+        """The rows that start a head's first lookup here, by the route they carry."""
+        routes = {target.route for target in self._targets_of(sequence.head, probe.stream)}
         if not routes:
             return
         waiting: dict[int, list[Rows]] = defaultdict(list)
-        for route, rows in self._arriving(sequence, None if None in routes else {r for r in routes if r is not None}):
+        wanted = None if None in routes else {route for route in routes if route is not None}
+        for route, rows in self._arriving(sequence, entry, wanted):
             waiting[route].append(rows)
             if sum(part.length for part in waiting[route]) >= ROWS_AT_ONCE:
                 yield route, concat_rows(waiting.pop(route))
         for route, parts in waiting.items():
             yield route, concat_rows(parts)
 
-    def _arriving(self, sequence: Sequence, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
+    def _arriving(self, sequence: Sequence, entry: int, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
-        joined = (sequence.head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
-        types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
-        for arriving in self._arriving_segments(sequence.head, routes):
+        types = joined_types(self.plan, sequence.before(entry))
+        for arriving in self._arriving_segments(sequence, entry, routes):
             rows = self._store.rows(arriving.file, arriving.segment, types)
             rows = self._within(rows, sequence.head, arriving)
             if rows.length:
                 yield arriving.route, rows
 
-    def _arriving_segments(self, head: int, routes: set[int] | None) -> Iterator[_Arriving]:
-        wanted = None if routes is None else routes | {EVERYWHERE}
-        if self._order.first_round > 0:
+    def _arriving_segments(self, sequence: Sequence, entry: int, routes: set[int] | None) -> Iterator[_Arriving]:
+        head, wanted = sequence.head, None if routes is None else routes | {EVERYWHERE}
+        if entry > sequence.start:
             for name in self._order.carried:
                 for segment in self._store.reader(name).segments_of([head], wanted):
                     yield _Arriving(name, segment, segment.route, None)
@@ -138,50 +157,52 @@ class SlotProbe:
         """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
         layout = self._order.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
-        for sequence in self._sequences if layout.kind == "biclique" else ():
-            probed = sequence.probes[self._order.first_round].stream
-            visited = [unit for unit in self._owned[layout.epoch].values() if probed in unit.streams]
-            for arriving in self._arriving_segments(sequence.head, None):
+        for sequence, probe, entry in self._entering() if layout.kind == "biclique" else ():
+            side = self.plan.members(probe.stream)[0]
+            visited = [unit for unit in self._owned[layout.epoch].values() if side in unit.streams]
+            for arriving in self._arriving_segments(sequence, entry, None):
                 for unit in visited:
                     if arriving.route in (EVERYWHERE, *unit.routes):
                         sent[layout.epoch, unit.number] += arriving.segment.length
         return sent
 
-    def _look_up(self, sequence: Sequence, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
+    def _look_up(self, sequence: Sequence, probe: Probe, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
         """Look rows up in this slot's segments; pass on what matches."""
-        probe = sequence.probes[round_number]
-        joined = (sequence.head, *(earlier.stream for earlier in sequence.probes[:round_number]))
         targets = self._visited(sequence.head, probe.stream, route)
         if not targets:
             return
         self.lookups[sequence.head, probe.stream].probes += rows.length
-        probing = prepare(self.plan, joined, probe, rows, Counters(), self._rulers)
+        probing = prepare(self.plan, sequence.before(round_number), probe, rows, Counters(), self._rulers)
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
-                until = self._order.admission.seen_until(block, sequence.head)
+                until = self._seen_until(block, sequence.head)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
                 for pairs in match(bounded, segment):
                     yield from self._pass_on(sequence, round_number, route, pairs)
                 self._account(block, unit, sequence.head, probe.stream, probing, time.perf_counter() - began)
 
     def _pass_on(self, sequence: Sequence, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
-        if round_number == self._order.last_round:
+        following = sequence.probe_in(round_number + 1)
+        if round_number == self._order.last_round or following is None:
             yield sequence.head, route, pairs
             return
+        rows = pairs.to_rows()
+        self._keep(sequence.after(round_number), rows)
         waiting = self._waiting[sequence.head, round_number + 1, route]
-        waiting.append(pairs.to_rows())
+        waiting.append(rows)
         if sum(rows.length for rows in waiting) >= ROWS_AT_ONCE:
             self._waiting[sequence.head, round_number + 1, route] = []
-            yield from self._look_up(sequence, round_number + 1, route, concat_rows(waiting))
+            yield from self._look_up(sequence, following, round_number + 1, route, concat_rows(waiting))
 
-    def _drain(self, sequence: Sequence) -> Iterator[Found]:
+    def _drain(self, sequence: Sequence, entry: int) -> Iterator[Found]:
         """Finish the rows that wait between rounds, the earliest rounds first."""
-        for round_number in range(self._order.first_round + 1, self._order.last_round + 1):
+        for round_number in range(entry + 1, self._order.last_round + 1):
+            probe = sequence.probe_in(round_number)
             for key in [k for k in self._waiting if k[:2] == (sequence.head, round_number)]:
                 waiting = self._waiting.pop(key)
-                if waiting:
-                    yield from self._look_up(sequence, round_number, key[2], concat_rows(waiting))
+                if waiting and probe is not None:
+                    yield from self._look_up(sequence, probe, round_number, key[2], concat_rows(waiting))
 
     def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
         """What rows of a route look up: their own route's rows, and all of older layouts, once for all copies."""
@@ -204,12 +225,15 @@ class SlotProbe:
             by_route: dict[int | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
             current = self._order.layouts[-1].epoch
             for block in self._order.blocks:
-                if block.stream == stream and self._order.admission.seen_until(block, head) is not None:
+                if block.stream == stream and self._seen_until(block, head) is not None:
                     for route, segment, unit in self._owned_segments(block):
                         by_route[route if block.epoch == current else None].append((block, segment, unit))
             known = [_Target(route, tuple(segments)) for route, segments in by_route.items()]
             self._targets[head, stream] = known
         return known
+
+    def _seen_until(self, block: Block, head: int) -> int | None:
+        return self._order.admission.seen_until(block, self.plan.comes_before(block.stream, head))
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of older layouts those that stand for all copies."""

@@ -57,7 +57,7 @@ class SegmentStore:
             rows = plain_rows(batch, column_types(self.plan, stream))
             indexes = tuple(
                 open_index(self.plan, index, stream, rows, _positions(batch, number))
-                for number, index in enumerate(self.plan.streams[stream].indexes)
+                for number, index in enumerate(self.plan.indexes(stream))
             )
             found = StoredSegment(rows, indexes, segment.min_time, segment.max_time)
             self._opened[file, segment.offset] = found
@@ -71,8 +71,17 @@ class SegmentStore:
         self._copies.keep_only(f"{self._directory}/{file}" for file in kept)
 
 
-def column_types(plan: JoinPlan, stream: int) -> dict[str, str]:
-    """Spark's simple type of every stored column of a stream, Braid's own included."""
+def column_types(plan: JoinPlan, number: int) -> dict[str, str]:
+    """Spark's simple type of every stored column of a stream or derived stream, Braid's own included."""
+    return {name: kind for member in plan.members(number) for name, kind in _own_types(plan, member).items()}
+
+
+def joined_types(plan: JoinPlan, streams: Iterable[int]) -> dict[str, str]:
+    """The same of rows that several streams make up."""
+    return {name: kind for stream in streams for name, kind in _own_types(plan, stream).items()}
+
+
+def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
     types = {column.name: column.type for column in plan.streams[stream].columns}
     hashed = [part for part in plan.parts if stream in part.streams and not part.exact]
     types.update({part_column(part.number, stream): "bigint" for part in hashed})

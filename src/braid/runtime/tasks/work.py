@@ -19,9 +19,11 @@ import pyarrow as pa
 from braid import errors
 from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
+from braid.optimizer.trees import in_shape
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
 from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
+from braid.runtime.tasks.derived import DerivedRows
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.holding import HoldSink
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
@@ -111,7 +113,7 @@ class ProbeRun:
     """A slot's work in a probe job: lookups, then merges, then the report."""
 
     def __init__(self, plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> None:
-        self._plan = plan
+        self._plan = plan = in_shape(plan, order.layouts[-1].tree)
         self._slots = slots
         self._order = order
         self._task = task
@@ -120,18 +122,23 @@ class ProbeRun:
         self._name = f"{order.run[:8]}-{order.step:012d}-{order.first_round}-s{task.partition}-{task.attempt}"
         self._began, self._began_cpu = time.monotonic(), time.process_time()
         self.store = segment_store(plan, locations.checkpoint, order.run)
-        self._probe = SlotProbe(order, task.partition, slots, self.store)
+        blocks = f"{self._checkpoint}/blocks"
+        self._derived = DerivedRows(plan, order, self._files, blocks, self._name, order.step + task.partition)
+        self._probe = SlotProbe(order, task.partition, slots, self.store, self._derived.add)
 
     def run(self) -> dict[str, Any]:
         """Write what is found, and report it."""
-        last = self._order.last_round == len(self._plan.streams) - 2
-        return self._write_results() if last else self._carry()
+        return self._write_results() if self._probe.gives_results else self._carry()
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""
         rulers = [ruler.file for ruler in self._order.rulers]
         self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried) + rulers)
         return self._probe.run()
+
+    def joined(self, head: int) -> tuple[int, ...]:
+        """The streams whose rows are together in what is found for a head."""
+        return self._probe.joined(head)
 
     def report(self) -> dict[str, Any]:
         """After the lookups: merge what is due, and say what was done."""
@@ -164,6 +171,7 @@ class ProbeRun:
                 for (head, stream), counters in probe.lookups.items()
             ],
             "merged": [None if block is None else asdict(block) for block in merged],
+            **self._derived.close(),
             "seconds": time.monotonic() - self._began,
             "cpu": cpu,
         }
@@ -177,19 +185,19 @@ class ProbeRun:
     def _carry(self) -> dict[str, Any]:
         carried = CarriedRows(self._files, f"{self._checkpoint}/blocks", self._name)
         for head, route, pairs in self.found():
-            carried.add(head, route, pairs.to_rows())
+            rows = pairs.to_rows()
+            self._derived.add(self._probe.joined(head), rows)
+            if not self._order.is_last:
+                carried.add(head, route, rows)
         return {**self.report(), **carried.close()}
 
     def _merge(self, number: int) -> Any:
         merge = self._order.merges[number]
         layouts = {layout.epoch: layout for layout in self._order.layouts}
         layout = layouts[merge.epoch]
-        units = units_of(layout, len(self._plan.streams))
-        owned = {
-            unit.number
-            for unit in units
-            if merge.stream in unit.streams and slot_of(unit, self._slots) == self._task.partition
-        }
+        side = self._plan.members(merge.stream)[0]
+        units = [unit for unit in units_of(layout, len(self._plan.streams)) if side in unit.streams]
+        owned = {unit.number for unit in units if slot_of(unit, self._slots) == self._task.partition}
         inputs = [block for block in self._order.blocks if block.file in merge.files]
         path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
         if merge.into is not None:

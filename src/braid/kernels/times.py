@@ -1,0 +1,30 @@
+"""The time of stored rows: what says when they can meet no row that is still to come.
+
+That of a stream's row is its event time. A derived row dies with the first of its members: no row later than a
+member's time and its reach can join it. So its time is the earliest such end, less the longest reach, and it is never
+newer than any of the members whose reach is bounded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.kernels.rows import Rows
+from braid.plan.join import JoinPlan
+
+
+def row_times(plan: JoinPlan, number: int, rows: Rows) -> npt.NDArray[np.int64]:
+    """The time of each row of a stream or derived stream, in microseconds."""
+    members = plan.members(number)
+    times = [rows.times(plan.streams[member].time) for member in members]
+    if len(members) == 1:
+        return times[0]
+    asker, kept_us = plan.reaches(number)[0]
+    newest: npt.NDArray[np.int64] = np.maximum.reduce(times)
+    if kept_us is None:
+        return newest
+    reaches = [plan.retention_us[member][asker] for member in members]
+    ends = [column + reach for column, reach in zip(times, reaches, strict=True) if reach is not None]
+    earliest: npt.NDArray[np.int64] = np.minimum.reduce(ends) - kept_us
+    return earliest

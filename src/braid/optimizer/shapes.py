@@ -1,0 +1,94 @@
+"""What a join of three and more streams costs by sequences and as a tree, per row of input.
+
+`lookups` are rows looked up, `matches` rows found by all of them, `stored` rows that enter state: the row itself, and
+in a tree its part of the intermediate results. All streams are taken to bring as many rows. Of a derived stream a row
+is expected to find what it would find in its members one by one, the fewest matches first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+
+from braid.optimizer.sequences import Order, Seen, choose_orders, expected_matches, greedy_order, seen_matches
+from braid.optimizer.trees import choose_tree, in_shape, tree_orders
+from braid.plan.join import JoinPlan
+from braid.state.manifest import Fanout
+
+
+@dataclass(frozen=True)
+class ShapeCost:
+    """What a row of input costs, on average over the streams."""
+
+    lookups: float
+    matches: float
+    stored: float
+
+    def describe(self) -> str:
+        return f"lookups {self.lookups:,.4g}, matches {self.matches:,.4g}, rows stored {self.stored:,.4g}"
+
+
+def sequences_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
+    """The cost by sequences, from what was seen of lookups, or else what their access paths promise."""
+    return _average(plan, choose_orders(plan, fanouts), seen_matches(fanouts))
+
+
+def tree_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
+    """The cost of the plan's tree."""
+    return _average(plan, tree_orders(plan), seen_matches(fanouts))
+
+
+def describe_shapes(plan: JoinPlan, tree: tuple[int, ...] | None) -> tuple[str, ...]:
+    """Both shapes' costs in words, for a join that has both; without a tree, of the one that would be chosen."""
+    order = choose_tree(plan) if tree is None else tree
+    if order is None:
+        return ()
+    shaped = in_shape(plan, order)
+    names = [plan.streams[stream].name for stream in order]
+    return (
+        "expected for a row of input, if every stream brings as many:",
+        f"  sequences: {sequences_cost(plan).describe()}",
+        f"  tree {_nested(names)}: {tree_cost(shaped).describe()}",
+    )
+
+
+def _average(plan: JoinPlan, orders: Several[Order], seen: Seen) -> ShapeCost:
+    costs = [_head_cost(plan, head, order, seen) for head, order in enumerate(orders)]
+    return ShapeCost(
+        lookups=sum(cost.lookups for cost in costs) / len(costs),
+        matches=sum(cost.matches for cost in costs) / len(costs),
+        stored=sum(cost.stored for cost in costs) / len(costs),
+    )
+
+
+def _head_cost(plan: JoinPlan, head: int, order: Order, seen: Seen) -> ShapeCost:
+    """What one new row of a head costs: every lookup is made by all rows that the one before found."""
+    joined: tuple[int, ...] = (head,)
+    rows, lookups, matches, stored = 1.0, 0.0, 0.0, 1.0
+    for number in order:
+        lookups += rows
+        rows *= _matches(plan, head, joined, number, seen)
+        matches += rows
+        joined = (*joined, *plan.members(number))
+        stored += rows if plan.derived_from(joined) is not None else 0.0
+    return ShapeCost(lookups, matches, stored)
+
+
+def _matches(plan: JoinPlan, head: int, joined: tuple[int, ...], number: int, seen: Seen) -> float:
+    members = plan.members(number)
+    known = seen.get((head, number, tuple(sorted(joined))))
+    if known is not None or len(members) == 1:
+        return expected_matches(plan, head, joined, number, seen)
+    order = greedy_order(plan, head, members, seen)
+    return math.prod(
+        expected_matches(plan, head, (*joined, *order[:place]), stream, seen) for place, stream in enumerate(order)
+    )
+
+
+def _nested(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} ⋈ {_bracketed(names[1:])}"
+
+
+def _bracketed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"({_nested(names)})"

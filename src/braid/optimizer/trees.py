@@ -1,0 +1,102 @@
+"""Trees of bicliques: joins of three and more streams whose intermediate results are stored.
+
+In a tree of the streams 0, 1, ..., m-1 the derived stream D(k) is the join of k, ..., m-1. New rows of stream i look up
+D(i+1), then i-1, ..., 0: whatever is found on the way belongs to D(i), D(i-1), ..., and in the end to the results. Of
+derived streams a head sees those of earlier steps only, so nothing in a step depends on the order of heads.
+
+The order is greedy: the two streams innermost from which the fewest matches per row are expected, then at every level
+the stream of which that is true. It is chosen once, and recorded with the layout: stored state depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import combinations
+
+import xxhash
+
+from braid.optimizer.indexes import derived_index
+from braid.optimizer.sequences import Order, expected_access
+from braid.plan.explain import render
+from braid.plan.join import Derived, JoinPlan
+
+
+def choose_tree(plan: JoinPlan) -> tuple[int, ...] | None:
+    """The streams in the order of the tree, the outermost first; None where there is nothing to be stored between."""
+    count = len(plan.streams)
+    if count < 3:
+        return None
+    pairs = combinations(range(count), 2)
+    first, second = min(pairs, key=lambda pair: expected_access(plan, (pair[0],), pair[1]))
+    inner = [first, second]
+    left = [stream for stream in range(count) if stream not in inner]
+    while left:
+        best = min(left, key=lambda stream: expected_access(plan, tuple(inner), stream))
+        inner.insert(0, best)
+        left.remove(best)
+    return tuple(inner)
+
+
+def in_shape(plan: JoinPlan, tree: tuple[int, ...] | None) -> JoinPlan:
+    """The plan with the derived streams of a tree; without a tree it is what it was."""
+    if tree is None:
+        return plan
+    derived = tuple(_derived(plan, tree, level) for level in range(1, len(tree) - 1))
+    return replace(plan, tree=tree, derived=derived)
+
+
+def tree_orders(plan: JoinPlan) -> tuple[Order, ...]:
+    """For each head what it looks up: the rest of the tree below it at once, then the streams above, one by one."""
+    tree = _tree(plan)
+    levels = {stream: level for level, stream in enumerate(tree)}
+    return tuple(_order(plan, tree, levels[head]) for head in range(len(tree)))
+
+
+def rebuild_orders(plan: JoinPlan) -> tuple[Order, ...]:
+    """How all derived streams are made from stored rows: those of the innermost stream look up the others, outwards."""
+    tree = _tree(plan)
+    return tuple(tuple(reversed(tree[1:-1])) if head == tree[-1] else () for head in range(len(tree)))
+
+
+def derivation(plan: JoinPlan) -> str | None:
+    """What the derived streams of a plan are made by and how they are kept: where it differs they must be made anew."""
+    if plan.tree is None:
+        return None
+    made = {
+        "tree": plan.tree,
+        "predicates": [conjunct.sql for conjunct in plan.conjuncts],
+        "columns": [plan.schema_of(derived.number).names for derived in plan.derived],
+        "orders": [
+            [[*index.parts, "" if index.range is None else render(index.range)] for index in derived.indexes]
+            for derived in plan.derived
+        ],
+        "kept": [derived.kept_us for derived in plan.derived],
+    }
+    return xxhash.xxh3_64_hexdigest(json.dumps(made, sort_keys=True).encode())
+
+
+def _tree(plan: JoinPlan) -> tuple[int, ...]:
+    if plan.tree is None:
+        raise ValueError("this plan has no tree")
+    return plan.tree
+
+
+def _derived(plan: JoinPlan, tree: tuple[int, ...], level: int) -> Derived:
+    members, asker = tree[level:], tree[level - 1]
+    times = [stream.time_column for stream in plan.streams]
+    reaches = [plan.retention_us[member][asker] for member in members]
+    return Derived(
+        name=f"({' ⋈ '.join(plan.streams[member].name for member in members)})",
+        number=len(plan.streams) + level - 1,
+        members=members,
+        asker=asker,
+        kept_us=max((reach for reach in reaches if reach is not None), default=None),
+        indexes=(derived_index(members, asker, times, plan.parts, plan.conjuncts, plan.retention_us),),
+    )
+
+
+def _order(plan: JoinPlan, tree: tuple[int, ...], level: int) -> Order:
+    below = tree[level + 1 :]
+    first = () if not below else below if len(below) == 1 else (len(tree) + level,)
+    return (*first, *reversed(tree[:level]))
