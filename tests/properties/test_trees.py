@@ -18,6 +18,7 @@ import pytest
 
 from braid.control import merging
 from braid.control.elasticity import Elasticity
+from braid.control.ordering import Ordering
 from braid.errors import PredicateError, StrategyError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Biclique, Strategy
@@ -88,6 +89,19 @@ def test_rows_and_results_that_wait_for_their_order_change_no_rows(seed: int, tm
     query.steps.flush()
     releases.flush()
     check(case, query, releases, "flush")
+
+
+def test_a_tree_is_made_of_rows_that_were_looked_up_before(tmp_path: Path) -> None:
+    """a's row at 20 waits while the others are at 5: it is in no pair when the tree is made, and starts afterwards."""
+    draft, _ = star({"k": "bigint"}, (100, 100, 100))
+    question, policy = draft.ordered().question(), Ordering("sync-filter", 0.3)
+    first = InlineQuery(question, str(tmp_path), strategy=Biclique(1), ordering=policy)
+    first.run(0, {"a": rows((1, 3), (1, 20)), "b": rows((1, 3), (1, 5)), "c": rows((9, 10))})
+    assert any(block.held for block in first.steps.manifest.blocks)
+    second = InlineQuery(question, str(tmp_path), strategy=Biclique(1, shape="tree"), ordering=policy)
+    second.run(1, {"a": rows((2, 40)), "b": rows((2, 40)), "c": rows((1, 12), (2, 40))})
+    found = [(row["a_ts"].microsecond, row["b_ts"].microsecond) for row in second.published().to_pylist()]
+    assert sorted(found) == [(3, 3), (3, 5), (20, 3), (20, 5), (40, 40)]
 
 
 def test_windows_that_count_rows_are_refused() -> None:
