@@ -140,6 +140,17 @@ def ratio(one: Sequence[Measurement], other: Sequence[Measurement], figure: Call
     return Ratio(tuple(figure(a) / figure(b) for a, b in zip(one, other, strict=True)))
 
 
+def recorded(found: Mapping[str, Rounds]) -> dict[str, Any]:
+    """What was measured, run by run, for the record."""
+    return {
+        f"{question}, {name}": [
+            {"seconds": [round(one, 3) for one in run.seconds], "rows": list(run.rows), **run.details} for run in runs
+        ]
+        for question, rounds in found.items()
+        for name, runs in rounds.items()
+    }
+
+
 def _asked(variant: Variant, frames: list[DataFrame]) -> Join:
     join, summing = build_condition(variant.task, frames), variant.summing
     if summing is None:

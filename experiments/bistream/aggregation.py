@@ -10,7 +10,7 @@ from experiments.bistream.queries import QUERIES
 from experiments.bistream.size import Size
 from experiments.bistream.timing import rate_of, sustained_task
 from experiments.outcome import Claim, Curve, Outcome
-from experiments.side_by_side import Rounds, Summing, Variant, in_turn, open_stage, ratio
+from experiments.side_by_side import Rounds, Summing, Variant, in_turn, open_stage, ratio, recorded
 
 SETTINGS = ("JB16", "JB16-CR4")
 MOST_COST = 0.10
@@ -69,6 +69,7 @@ def aggregation(size: Size) -> Outcome:
         ),
         ("", "rows a second"),
         "bars",
+        recorded({f"{q}, {s}": runs for (q, s), runs in found.items()}),
     )
 
 

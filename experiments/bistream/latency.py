@@ -11,7 +11,7 @@ from experiments.bistream.size import Size
 from experiments.bistream.throughput import SETTINGS
 from experiments.bistream.timing import BANDS_HAVE_NO_KEY, lateness_of, paced_task
 from experiments.outcome import Claim, Curve, Outcome
-from experiments.side_by_side import Variant, in_turn, open_stage
+from experiments.side_by_side import Rounds, Variant, in_turn, open_stage, recorded
 
 SIMILAR_SECONDS = 0.010
 STEPS_DECIDE = (
@@ -22,12 +22,12 @@ STEPS_DECIDE = (
 
 def latency(size: Size) -> Outcome:
     """Files on schedule, as many a second for every setting, all settings in turn."""
-    late: dict[tuple[str, str], list[dict[str, float]]] = {}
+    found: dict[str, Rounds] = {}
     with open_stage() as stage:
         for query in QUERIES:
             variants = {s: Variant(paced_task(size, query, s)) for s in settings_for(query, SETTINGS)}
-            for setting, runs in in_turn(stage, variants, size.paced_rounds).items():
-                late[query, setting] = [lateness_of(run) for run in runs]
+            found[query] = in_turn(stage, variants, size.paced_rounds)
+    late = {(q, s): [lateness_of(run) for run in runs] for q, rounds in found.items() for s, runs in rounds.items()}
     medians = {key: statistics.median(run["p50"] for run in runs) for key, runs in late.items()}
     highest = {key: max(run["p99"] for run in runs) for key, runs in late.items()}
     rates = ", ".join(f"{query} {late[query, 'JM16'][0]['rate']:,.0f}" for query in QUERIES)
@@ -47,6 +47,7 @@ def latency(size: Size) -> Outcome:
         tuple(Curve(s, tuple((q, 1000 * medians[q, s]) for q in QUERIES if (q, s) in medians)) for s in SETTINGS),
         ("", "late, median, ms"),
         "bars",
+        recorded(found),
     )
 
 

@@ -64,7 +64,7 @@ SIZES = {
         timed_warm_up=3,
         rounds=3,
         files_in_all=120,
-        paced_files=36,
+        paced_files=32,
         paced_warm_up=12,
         paced_rounds=2,
     ),
