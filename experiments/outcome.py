@@ -44,6 +44,7 @@ class Outcome:
     axes: tuple[str, str] = ("", "")
     drawn: Literal["lines", "bars"] = "lines"
     details: dict[str, Any] = field(default_factory=dict)
+    origin: str = ""  # when, of which commit, on how busy a machine
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

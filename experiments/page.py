@@ -39,10 +39,8 @@ def _origin(run: dict[str, Any]) -> str:
     machine, versions = run["machine"], run["versions"]
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
     parts = ", ".join(f"{name} {versions[key]}" for key, name in PARTS.items() if key in versions)
-    return (
-        f"Made by `braid experiments`, {run['size']} size, {run['date'][:10]}, {place}; {parts}, "
-        f"commit {versions['commit']}."
-    )
+    made = f"Made by `braid experiments`, {run['size']} size, {run['date'][:10]}, commit {versions['commit']}"
+    return f"{made}, {place}; {parts}."
 
 
 def _claim(outcome: Outcome, claim: Claim) -> str:
@@ -51,7 +49,7 @@ def _claim(outcome: Outcome, claim: Claim) -> str:
 
 def _section(outcome: Outcome, folder: str) -> list[str]:
     """How it was measured, why what fails is likely to fail, the picture and the table."""
-    lines = ["", f"## {outcome.title}", "", outcome.how]
+    lines = ["", f"## {outcome.title}", "", f"{outcome.how} {outcome.origin}".strip()]
     reasons = dict.fromkeys(claim.why for claim in outcome.claims if claim.holds is False and claim.why)
     for reason in reasons:
         lines += ["", reason]

@@ -25,7 +25,8 @@ SUMS = {
 }
 ONE_MORE_JOB = (
     "Aggregation: a step that keeps a view has one job of Spark's more, which adds the partial totals to it. That is a "
-    "fixed time for each step, so it weighs more the shorter steps are."
+    "fixed time for each step, so it weighs more the shorter steps are. Where the brackets are wider than a tenth, the "
+    "machine's noise is as large as what is measured."
 )
 
 

@@ -16,7 +16,8 @@ from experiments.side_by_side import Rounds, Variant, in_turn, open_stage, recor
 SIMILAR_SECONDS = 0.010
 STEPS_DECIDE = (
     "Lateness: a file waits for the step under way, and its results leave when its own step ends, so settings are as "
-    "far apart as their steps are long; on two cores that is what all units together take."
+    "far apart as their steps are long; on two cores that is what all units together take. With few rounds, "
+    "differences of some tens of milliseconds are also the machine's noise."
 )
 
 

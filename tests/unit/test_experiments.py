@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -16,6 +17,7 @@ from experiments import bistream, side_by_side
 from experiments.bistream import aggregation, latency, throughput
 from experiments.bistream.models import model
 from experiments.bistream.size import Size
+from experiments.command import keep_record
 from experiments.outcome import Claim, Curve, Outcome, all_hold
 from experiments.page import write_page
 from experiments.side_by_side import Variant, in_turn
@@ -53,6 +55,17 @@ def test_the_counted_claims_of_the_join_biclique_hold(experiment: Callable[[Size
 def test_a_claim_that_does_not_hold_is_told() -> None:
     assert all_hold([OUTCOME])
     assert not all_hold([OUTCOME, replace(OUTCOME, claims=(Claim("less", "1", "2", False),))])
+
+
+def test_experiments_that_did_not_run_keep_what_was_found_before(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "full.json"
+    first, second = (replace(OUTCOME, name=name, origin="then") for name in ("first", "second"))
+    keep_record(path, RUN, [second], ["first", "second"])
+    keep_record(path, RUN, [first], ["first", "second"])
+    keep_record(path, {**RUN, "size": "full"}, [replace(second, origin="now")], ["first", "second"])
+    content = json.loads(path.read_text())
+    assert content["run"]["size"] == "full"
+    assert [(one["name"], one["origin"]) for one in content["outcomes"]] == [("first", "then"), ("second", "now")]
 
 
 def test_the_page_has_every_claim_table_and_picture(tmp_path: Path) -> None:
