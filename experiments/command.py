@@ -74,6 +74,6 @@ def _table(outcomes: list[Outcome]) -> Table:
     table = Table("claim", "paper", "here", "", show_lines=False)
     for outcome in outcomes:
         for claim in outcome.claims:
-            verdict = {True: "holds", False: "[red]does not hold[/red]", None: ""}[claim.holds]
+            verdict = {True: "holds", False: "[red]does not hold[/red]", None: "undecided"}[claim.holds]
             table.add_row(claim.claim, claim.paper, claim.here, verdict)
     return table

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Claim:
-    """One finding: as printed, as measured here, and whether it holds; None where it says nothing to hold.
+    """One finding: as printed, as measured here, and whether it holds; None where that is undecided.
 
     `why` is the likely reason, to be told where the claim does not hold.
     """

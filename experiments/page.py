@@ -16,7 +16,7 @@ from experiments.outcome import Claim, Curve, Outcome
 
 COLOURS = ("#b5482a", "#3f6f8f", "#8a8f98", "#6a8f3f", "#8f3f7a", "#b59a2a")
 PARTS = {"python": "Python", "pyspark": "PySpark", "pyarrow": "PyArrow", "numpy": "NumPy", "java": "Java:"}
-VERDICTS = {True: "holds", False: "**does not hold**", None: ""}
+VERDICTS = {True: "holds", False: "**does not hold**", None: "undecided"}
 
 
 def write_page(
@@ -50,7 +50,7 @@ def _claim(outcome: Outcome, claim: Claim) -> str:
 def _section(outcome: Outcome, folder: str) -> list[str]:
     """How it was measured, why what fails is likely to fail, the picture and the table."""
     lines = ["", f"## {outcome.title}", "", f"{outcome.how} {outcome.origin}".strip()]
-    reasons = dict.fromkeys(claim.why for claim in outcome.claims if claim.holds is False and claim.why)
+    reasons = dict.fromkeys(claim.why for claim in outcome.claims if claim.holds is not True and claim.why)
     for reason in reasons:
         lines += ["", reason]
     if outcome.curves:

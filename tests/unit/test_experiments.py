@@ -20,7 +20,7 @@ from experiments.bistream.size import Size
 from experiments.command import keep_record
 from experiments.outcome import Claim, Curve, Outcome, all_hold
 from experiments.page import write_page
-from experiments.side_by_side import Variant, in_turn
+from experiments.side_by_side import Ratio, Variant, all_of, in_turn
 
 SIZE = bistream.SIZES["quick"]
 needs_rows = pytest.mark.skipif(generator() is None, reason="TPC-H's rows need tpchgen-cli, from the extra bench")
@@ -152,6 +152,15 @@ def test_aggregation_costs_little_up_to_a_tenth(scripted: Callable[..., None]) -
     assert ("band, JB16", "100", "0.95 (0.95 to 0.95)", "0.33 (0.33 to 0.33)") in outcome.rows
     scripted(batched=1.2)
     assert verdicts(aggregation.aggregation(SIZE), "costs little") == [False] * 5
+
+
+def test_rounds_that_disagree_decide_nothing() -> None:
+    assert Ratio((0.9, 0.8)).below(1) is True
+    assert Ratio((1.1, 1.2)).below(1) is False
+    assert Ratio((0.9, 1.2)).above(1) is None
+    assert all_of(True, True) is True
+    assert all_of(True, None) is None
+    assert all_of(None, False) is False
 
 
 def test_every_variant_runs_once_a_round_and_none_always_first() -> None:
