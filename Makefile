@@ -16,6 +16,7 @@ TOOLS := $(VENV)/.tools-installed
 
 PYTHON ?=
 PYTEST_ARGS ?=
+FUZZ_CASES ?= 1500
 # Two processes, each with whole files: a session of Spark is made once in each.
 PARALLEL ?= -n 2 --dist loadfile
 FUZZ_ARGS ?=
@@ -57,7 +58,8 @@ test-unit: $(TOOLS) ## The tests that need no Spark: seconds
 
 ##@ Try to break it, measure it
 .PHONY: fuzz
-fuzz: $(TOOLS) java ## Random queries and streams against the oracle (FUZZ_ARGS)
+fuzz: $(TOOLS) java ## Random queries, streams and orders against the oracles (FUZZ_ARGS, FUZZ_CASES)
+	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 tests/properties/test_ordered.py
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos

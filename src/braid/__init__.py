@@ -7,7 +7,7 @@ from braid.api.udf import udf
 from braid.api.writer import Writer
 from braid.errors import BraidError
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned
-from braid.query.windows import unbounded
+from braid.query.windows import rows, unbounded
 
 __version__ = "0.1.0"
 
@@ -22,6 +22,7 @@ __all__ = [
     "Stream",
     "Writer",
     "join",
+    "rows",
     "stream",
     "udf",
     "unbounded",

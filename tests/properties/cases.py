@@ -72,6 +72,7 @@ class Case:
     predicates: tuple[Predicate, ...]
     batches: tuple[Rows, ...]
     clock_ms: tuple[int, ...]
+    ordered: bool = False
 
     @cached_property
     def question(self) -> Question:
@@ -83,12 +84,13 @@ class Case:
                 window_us=stream.window_us,
                 lateness_us=stream.lateness_us,
                 idle_after_ms=stream.idle_after_ms,
+                window_rows=stream.window_rows,
             )
             for stream in self.streams
         }
         for predicate in self.predicates:
             draft.on(predicate.make(made))
-        return draft.question()
+        return draft.ordered().question() if self.ordered else draft.question()
 
     @cached_property
     def expected(self) -> Counter[tuple[Any, ...]]:

@@ -12,15 +12,17 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType, _parse_datatype_json_string
 
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
+from braid.api.ordered import read_ordering
 from braid.api.stream import Stream
 from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
 from braid.control.elasticity import Elasticity
-from braid.errors import QueryError, StrategyError, StreamError
+from braid.control.ordering import Ordering, Policy
+from braid.errors import QueryError, StrategyError, StreamError, WindowError
 from braid.optimizer.build import build_plan
 from braid.optimizer.sequences import build_sequence, choose_orders
 from braid.optimizer.spreading import describe_cost
@@ -53,6 +55,7 @@ class Join:
     updates: Updates = "batched"
     different: bool = False
     elasticity: Elasticity | None = None
+    ordering: Ordering | None = None
 
     def on(self, predicate: str | Udf) -> Join:
         """Join where the predicate is true; several are ANDed."""
@@ -133,6 +136,14 @@ class Join:
         )
         return replace(self, elasticity=asked)
 
+    def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
+        """Let results leave in non-decreasing `result_time`, over the whole life of the query.
+
+        `sync-filter` holds rows until every stream has reached them, `filter-order` joins at once and holds results,
+        `adaptive` changes between them: to the second where lookups take at least `alpha` of the time.
+        """
+        return replace(self, ordering=read_ordering(policy, alpha))
+
     def plan(self) -> JoinPlan:
         """What will run; raises what only shows when the query is seen whole."""
         return self._plan
@@ -162,7 +173,7 @@ class Join:
                 ".batch() needs static DataFrames, but the streams of this join are streaming.",
                 hint="Use .writeStream to run it.",
             )
-        answer = run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema)
+        answer = run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
         if self.grouping is not None and not self.grouping.groups and answer.isEmpty():
             return self._total_of_nothing(self.grouping)
         return answer
@@ -178,7 +189,16 @@ class Join:
         self.plan()
         self._check_elastic()
         mode: Literal["append", "update"] = "append" if self.grouping is None else "update"
-        query = Query(self._spark, self._question, self.strategy, self._frames, self.schema, mode, self.elasticity)
+        query = Query(
+            spark=self._spark,
+            question=self._question,
+            strategy=self.strategy,
+            frames=self._frames,
+            schema=self.schema,
+            mode=mode,
+            elasticity=self.elasticity,
+            ordering=self.ordering,
+        )
         return Writer(query)
 
     @cached_property
@@ -206,11 +226,11 @@ class Join:
 
     @cached_property
     def _time_of(self) -> int | Literal["result"] | None:
-        """Whose time a summary needs: that of its results, or one by which a distinct row may be forgotten."""
+        """Whose time results carry: their own, for their order or a summary, or one by which a row is forgotten."""
         if self.grouping is not None:
             return None if self.over_us is None else "result"
         if not self.different:
-            return None
+            return None if self.ordering is None else "result"
         read = {o.expression.name for o in self._chosen_outputs if isinstance(o.expression, Column)}
         if RESULT_TIME in read:
             return "result"
@@ -259,6 +279,24 @@ class Join:
                 hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
             )
 
+    def _check_counted(self) -> None:
+        """Refuse windows that count rows where their order is not known, or has no meaning."""
+        counted = [stream for stream in self.streams if stream.window.kind == "rows"]
+        if counted and self._streaming and self.ordering is None:
+            raise WindowError(
+                f"The window of stream {counted[0].name!r} counts rows in the order of event time, but the results of "
+                "this join leave in no order.",
+                hint="Add .ordered() to the join, or give the stream a window of time.",
+            )
+        for stream in counted:
+            for field in stream.schema.fields:
+                if isinstance(field.dataType, ArrayType | MapType | StructType):
+                    raise WindowError(
+                        f"The window of stream {stream.name!r} counts rows, and rows of one time are ordered by their "
+                        f"values, but {field.name} has type {field.dataType.simpleString()}.",
+                        hint="Select columns of plain types before braid.stream.",
+                    )
+
     def _refuse_grouped(self, verb: str) -> None:
         if self.grouping is not None:
             raise QueryError(
@@ -272,17 +310,22 @@ class Join:
 
     @cached_property
     def _question(self) -> Question:
+        if self.ordering is not None and (self.grouping is not None or self.different):
+            raise QueryError(".ordered cannot be combined with .agg or .distinct yet.")
+        self._check_counted()
         settings = read_settings(self._spark)
-        everlasting = all(stream.window.kind == "unbounded" for stream in self.streams)
+        everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return Question(
             streams=tuple(_question(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=self._selected,
             output_schema=_arrow_schema(_struct((output.name, output.type_json) for output in self._selected)),
+            leaving=_arrow_schema(self.schema),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,
             summary=self._summary,
+            ordered=self.ordering is not None,
         )
 
     @property
@@ -364,6 +407,7 @@ def _question(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:
         columns=tuple(Column(field.name, number, braid_type(_type_name(field))) for field in fields),
         schema=with_spark_types(to_arrow_schema(StructType(fields), timezone="UTC"), StructType(fields)),
         window_us=stream.window.duration_us,
+        window_rows=stream.window.count,
         automatic=stream.window.kind == "auto",
         lateness_us=lateness_us,
         idle_after_ms=stream.idle_after_ms,

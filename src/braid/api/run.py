@@ -33,7 +33,7 @@ class Run:
 
     @property
     def isActive(self) -> bool:
-        return bool(self._execution.query.isActive)
+        return self._execution.active
 
     @property
     def status(self) -> dict[str, Any]:
@@ -67,6 +67,10 @@ class Run:
     def stop(self) -> None:
         """End the run between two steps."""
         self._execution.stop()
+
+    def flush(self) -> None:
+        """Let out everything that waits for its order; what comes earlier than the last of it is late from then on."""
+        self._execution.flush()
 
     def late_rows(self) -> DataFrame:
         """The late rows that are kept: `stream`, `batch`, `watermark`, and `row` as JSON."""

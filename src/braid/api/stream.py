@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from braid.errors import StreamError
 from braid.plan.durations import duration_us
-from braid.query.windows import Unbounded, Window, read_lateness, read_window
+from braid.query.windows import LastRows, Unbounded, Window, read_lateness, read_window
 from braid.runtime.session import require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -41,7 +41,7 @@ def stream(
     df: DataFrame,
     *,
     time: str,
-    window: str | timedelta | Unbounded,
+    window: str | timedelta | Unbounded | LastRows,
     lateness: str | timedelta | Unbounded | None = None,
     idle_after: str | timedelta | None = None,
 ) -> Stream:

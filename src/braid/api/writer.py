@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from braid.api.run import Run
 from braid.control.elasticity import Elasticity
+from braid.control.ordering import Ordering
 from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
@@ -35,6 +36,7 @@ class Query:
     schema: StructType
     mode: Literal["append", "update"] = "append"
     elasticity: Elasticity | None = None
+    ordering: Ordering | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Writer:
         return replace(self, _format=source)
 
     def option(self, key: str, value: Any) -> Writer:
-        """`path`, `checkpointLocation`, `retention`, or an option of the format."""
+        """`path`, `checkpointLocation`, `retention`, `endOfInput`, or an option of the format."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
         return replace(self, _options=(*kept, (key, text)))
@@ -117,12 +119,15 @@ class Writer:
             checkpoint,
             writer._query.schema,
             writer._query.question.leaving,
+            ordered=writer._query.ordering is not None,
         )
         retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
         job = Job(
             question=writer._query.question,
             strategy=writer._query.strategy,
             elasticity=writer._query.elasticity,
+            ordering=writer._query.ordering,
+            flush_at_end=writer._flush_at_end(options),
             frames=writer._query.frames,
             checkpoint=checkpoint,
             locations=sink.locations,
@@ -132,6 +137,15 @@ class Writer:
             retention_ms=retention_us // 1000,
         )
         return Run(Execution(spark, job), writer._name)
+
+    def _flush_at_end(self, options: dict[str, str]) -> bool:
+        given = options.get("endofinput", "wait").lower()
+        if given not in ("wait", "flush"):
+            raise SinkError(
+                f"The option endOfInput is 'wait' or 'flush', but got {given!r}.",
+                hint="'flush' lets everything out at the end of an availableNow run; 'wait' keeps it for the next.",
+            )
+        return given == "flush"
 
     def _checkpoint(self, options: dict[str, str]) -> str:
         given = options.get("checkpointlocation")

@@ -10,7 +10,7 @@ merged with each other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from braid.plan.join import JoinPlan
@@ -22,6 +22,7 @@ CLOSED_FAN_IN = 4
 BASE_ROWS = 4096
 LARGEST_ROWS = 2_000_000
 DEFAULT_PERIODS = 10
+NOTHING_OUTNUMBERED: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Merge:
     """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way.
 
     With `into`, rows move to where the layout of that epoch stores them. Blocks of which rows are `held` keep to
-    themselves.
+    themselves, and are dropped at no age: they have yet to be looked up.
     """
 
     stream: int
@@ -61,8 +62,12 @@ def decide_merges(
     watermarks: Sequence[int | None],
     budget_rows: int,
     archive_us: int | None = None,
+    outnumbered: Mapping[int, int] = NOTHING_OUTNUMBERED,
 ) -> tuple[Merge, ...]:
-    """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due)."""
+    """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due).
+
+    `outnumbered` has, of streams whose windows count rows, the time below which none is among the last.
+    """
     due = sorted(_due_groups(archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
     chosen: list[Merge] = []
     spent = 0
@@ -73,7 +78,8 @@ def decide_merges(
         stream = group[0].stream
         files = tuple(block.file for block in group)
         held = group[0].held
-        chosen.append(Merge(stream, files, group[0].epoch, _dropped_below(plan, stream, watermarks, held), held=held))
+        oldest = None if held else _latest(oldest_useful(plan, stream, watermarks), outnumbered.get(stream))
+        chosen.append(Merge(stream, files, group[0].epoch, oldest, held=held))
     return tuple(chosen)
 
 
@@ -105,18 +111,20 @@ def decide_moves(
     for block in chosen:
         families[block.stream, block.epoch, block.held].append(block.file)
     return tuple(
-        Merge(stream, tuple(files), epoch, _dropped_below(plan, stream, watermarks, held), newest.epoch, held)
+        Merge(
+            stream,
+            tuple(files),
+            epoch,
+            None if held else oldest_useful(plan, stream, watermarks),
+            newest.epoch,
+            held,
+        )
         for (stream, epoch, held), files in families.items()
     )
 
 
 def _stays_for_ever(plan: JoinPlan, stream: int) -> bool:
     return any(reach is None for other, reach in enumerate(plan.retention_us[stream]) if other != stream)
-
-
-def _dropped_below(plan: JoinPlan, stream: int, watermarks: Sequence[int | None], held: bool) -> int | None:
-    """Held rows are dropped at no age: they have yet to be looked up."""
-    return None if held else oldest_useful(plan, stream, watermarks)
 
 
 def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
@@ -162,3 +170,7 @@ def _tier(rows: int) -> int:
         rows //= FAN_IN
         tier += 1
     return tier
+
+
+def _latest(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first if second is None else max(first, second)

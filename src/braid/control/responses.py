@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from braid.state.waiting import Arrival
 
 SAMPLE = 128
-MOST_ARRIVALS = 64
+MOST_ARRIVALS = 32
 
 Waits = list[tuple[float, float]]
 """Waiting times in milliseconds, each with the number of rows that waited so long."""
@@ -29,15 +30,18 @@ def respond(arrivals: Sequence[Arrival], until_us: int, now_ms: int) -> tuple[tu
             waits.append((max(0, now_ms - arrival.arrived_ms), arrival.rows * share))
         if gone < len(arrival.times):
             left = round(arrival.rows * (1 - share))
-            staying.append(Arrival(arrival.arrived_ms, max(1, left), arrival.times[gone:]))
+            staying.append(replace(arrival, rows=max(1, left), times=arrival.times[gone:]))
     return tuple(staying), waits
 
 
 def remember(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
-    """The arrivals, the oldest neighbours put together where there are too many."""
-    kept = sorted(arrivals, key=lambda arrival: arrival.arrived_ms)
-    while len(kept) > MOST_ARRIVALS:
-        kept = [_together(kept[n : n + 2]) for n in range(0, len(kept), 2)]
+    """The arrivals of each stream, neighbours put together where there are too many."""
+    kept: list[Arrival] = []
+    for stream in sorted({arrival.stream for arrival in arrivals}):
+        own = sorted((a for a in arrivals if a.stream == stream), key=lambda arrival: arrival.arrived_ms)
+        while len(own) > MOST_ARRIVALS:
+            own = [_together(own[n : n + 2]) for n in range(0, len(own), 2)]
+        kept += own
     return tuple(kept)
 
 
@@ -74,4 +78,4 @@ def _together(arrivals: Sequence[Arrival]) -> Arrival:
     rows = sum(arrival.rows for arrival in arrivals)
     mean = sum(arrival.arrived_ms * arrival.rows for arrival in arrivals) // rows
     times = sorted(time for arrival in arrivals for time in arrival.times)
-    return Arrival(mean, rows, thinned(times))
+    return Arrival(mean, rows, thinned(times), arrivals[0].stream)

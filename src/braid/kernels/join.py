@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from braid.kernels.checks import Mask, passing
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import Probing, StoredSegment
 from braid.kernels.rows import Pairs
 from braid.kernels.search import Ranges, expand, search
 from braid.kernels.tiles import match_tiles, tiles_pay
+from braid.plan.join import id_column
 
 PAIRS_AT_ONCE = 1 << 17
 
@@ -30,7 +33,8 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     windowed = _window_matters(probing, segment)
     for ranges in search(index, probing.keys, limits, probing.rows.length):
         counters.compared += ranges.total
-        if probing.keys is None and index.positions is None and tiles_pay(ranges, probing.checks):
+        alike = probing.keys is None and index.positions is None and not probing.rulers
+        if alike and tiles_pay(ranges, probing.checks):
             found = match_tiles(probing, segment, ranges, windowed, PAIRS_AT_ONCE)
         else:
             found = _match_pairs(probing, segment, index, ranges, windowed)
@@ -47,6 +51,8 @@ def _match_pairs(
         pairs = Pairs(probing.rows, segment.rows, probes, index.rows_at(places))
         if windowed:
             pairs = pairs.where(_in_window(probing, segment, pairs))
+        if probing.rulers:
+            pairs = pairs.where(_among_last(probing, pairs))
         yield passing(pairs, probing.checks)
 
 
@@ -70,4 +76,14 @@ def _in_window(probing: Probing, segment: StoredSegment, pairs: Pairs) -> Mask:
     times = segment.rows.times(probing.plan.streams[probing.probe.stream].time)[pairs.right_positions]
     mask: Mask = times >= probing.earliest[pairs.left_positions]
     mask &= times <= probing.latest[pairs.left_positions]
+    return mask
+
+
+def _among_last(probing: Probing, pairs: Pairs) -> Mask:
+    """Whether the rows of streams that count are among the last at the newest time that is joined so far."""
+    streams = probing.plan.streams
+    newest = np.maximum.reduce([pairs.times(s.time) for s in streams if pairs.has(s.time)])
+    mask = np.ones(pairs.length, bool)
+    for stream, ruler in probing.rulers.items():
+        mask &= ruler.admits(np.asarray(pairs.vector(id_column(stream)).values), newest)
     return mask

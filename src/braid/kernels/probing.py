@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from braid.kernels.checks import Check, prepare_checks
 from braid.kernels.evaluate import evaluate
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.ordering import SortedIndex
+from braid.kernels.ranks import Ruler
 from braid.kernels.rows import Rows
 from braid.kernels.search import Limits
 from braid.plan.join import Bound, JoinPlan, Probe
@@ -45,7 +47,7 @@ class Probing:
     """Rows about to be looked up in a stream, with what the lookup needs of them.
 
     `earliest` and `latest` are the event times the window allows for the stored row; `room` how large a stored number
-    may be before the integer arithmetic of a bound could overflow.
+    may be before the integer arithmetic of a bound could overflow. `rulers` count the rows of streams whose windows do.
     """
 
     plan: JoinPlan
@@ -57,6 +59,7 @@ class Probing:
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
     room: float
+    rulers: Mapping[int, Ruler] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
 
     def until(self, time_us: int) -> Probing:
@@ -64,7 +67,14 @@ class Probing:
         return replace(self, latest=np.minimum(self.latest, time_us))
 
 
-def prepare(plan: JoinPlan, joined: tuple[int, ...], probe: Probe, rows: Rows, counters: Counters) -> Probing:
+def prepare(
+    plan: JoinPlan,
+    joined: tuple[int, ...],
+    probe: Probe,
+    rows: Rows,
+    counters: Counters,
+    rulers: Mapping[int, Ruler] | None = None,
+) -> Probing:
     """Compute keys, limits and window of the probing rows, which hold the columns of the `joined` streams."""
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
     earliest, latest = _window(plan, joined, probe.stream, rows)
@@ -76,7 +86,8 @@ def prepare(plan: JoinPlan, joined: tuple[int, ...], probe: Probe, rows: Rows, c
             limits = _within(limits, earliest, latest)
     checks = prepare_checks(plan.conjuncts[number] for number in probe.checks)
     key = combine(keys) if keys else None
-    return Probing(plan, probe, rows, checks, key, limits, earliest, latest, room, counters)
+    counting = {number: ruler for number, ruler in (rulers or {}).items() if number in (*joined, probe.stream)}
+    return Probing(plan, probe, rows, checks, key, limits, earliest, latest, room, counting, counters)
 
 
 def _window(

@@ -89,6 +89,15 @@ class Pairs:
         )
         return side.columns[name].take(pa.array(positions))
 
+    def has(self, name: str) -> bool:
+        return name in self.left.columns or name in self.right.columns
+
+    def times(self, name: str) -> npt.NDArray[np.int64]:
+        """Event times in microseconds."""
+        if name in self.left.columns:
+            return self.left.times(name)[self.left_positions]
+        return self.right.times(name)[self.right_positions]
+
     def where(self, mask: npt.NDArray[np.bool_]) -> Pairs:
         if mask.all():
             return self

@@ -132,7 +132,7 @@ def _unit_columns(number: int, call: Call, results: pa.RecordBatch) -> dict[str,
     if call.function == "count":
         return {f"n{number}": value.is_valid().cast(pa.int64())}
     if call.function in ("min", "max"):
-        return {f"m{number}": _orderable(value)}
+        return {f"m{number}": orderable(value)}
     return {
         f"n{number}": value.is_valid().cast(pa.int64()),
         f"s{number}": value.cast(_sum_type(call, value.type)),
@@ -162,7 +162,7 @@ def _normal(column: pa.Array) -> pa.Array:
     return pa.array(values, column.type, mask=_nulls(column))
 
 
-def _orderable(column: pa.Array) -> pa.Array:
+def orderable(column: pa.Array) -> pa.Array:
     """Floating numbers as integers in Spark's order, where NaN is the largest; other types are their own."""
     if not pa.types.is_floating(column.type):
         return column

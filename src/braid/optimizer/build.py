@@ -19,7 +19,7 @@ from braid.optimizer.indexes import build_indexes
 from braid.optimizer.keys import build_parts, common_part
 from braid.optimizer.retention import Bounds, check_auto_windows, derive_bounds
 from braid.plan.expressions import Call, Column, Expression, columns_of
-from braid.plan.join import JoinPlan, KeyPart, StreamPlan, part_column
+from braid.plan.join import JoinPlan, KeyPart, StreamPlan, id_column, part_column
 from braid.plan.predicate import Conjunct
 from braid.plan.question import Question, StreamQuestion
 
@@ -47,6 +47,7 @@ def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
         time_zone=question.time_zone,
         schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
         output_schema=question.output_schema,
+        leaving=question.leaving,
         summary=question.summary,
         ordered=question.ordered,
     )
@@ -83,6 +84,7 @@ def _stream_plan(
         idle_after_ms=stream.idle_after_ms,
         required=_required(question.conjuncts, parts, number),
         indexes=build_indexes(number, stream.time_column, parts, question.conjuncts, bounds),
+        window_rows=stream.window_rows,
     )
 
 
@@ -135,4 +137,5 @@ def _stored_schema(stream: StreamQuestion, plan: StreamPlan, parts: tuple[KeyPar
         for part in parts
         if stream.number in part.streams and not part.exact
     ]
-    return pa.schema([*fields, *hashes])
+    ids = [] if stream.window_rows is None else [pa.field(id_column(stream.number), pa.int64())]
+    return pa.schema([*fields, *hashes, *ids])

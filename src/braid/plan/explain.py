@@ -47,11 +47,14 @@ def _question(question: Question) -> str:
     lines = ["== Question =="]
     for stream in question.streams:
         window = "auto" if stream.automatic else _duration(stream.window_us)
+        window = window if stream.window_rows is None else f"the last {stream.window_rows} rows"
         lines.append(
             f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
         )
     lines += [f"on {conjunct.written}" for conjunct in question.conjuncts] or ["on nothing: every pair in the window"]
     lines.append(_selection(question))
+    if question.ordered:
+        lines.append("in the order of result_time")
     return "\n".join(lines)
 
 

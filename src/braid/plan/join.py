@@ -32,12 +32,17 @@ def part_column(part: int, stream: int) -> str:
     return f"#{part}:{stream}"
 
 
+def id_column(stream: int) -> str:
+    """The stored number of a row in a stream whose window counts rows."""
+    return f"#id:{stream}"
+
+
 @dataclass(frozen=True)
 class StreamPlan:
     """A stream as the engine keeps it.
 
     `required` columns are null in no result, so rows with a null there are not stored. `window_us` None means
-    no window condition, `lateness_us` None no limit.
+    no window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last so many.
     """
 
     name: str
@@ -49,6 +54,7 @@ class StreamPlan:
     idle_after_ms: int | None
     required: tuple[str, ...]
     indexes: tuple[Index, ...]
+    window_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,8 +155,14 @@ class JoinPlan:
     time_zone: str
     schemas: tuple[pa.Schema, ...]
     output_schema: pa.Schema
+    leaving: pa.Schema
     summary: Summary | None = None
     ordered: bool = False
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The streams whose windows count rows."""
+        return tuple(stream.number for stream in self.streams if stream.window_rows is not None)
 
     @property
     def jvm_outputs(self) -> bool:

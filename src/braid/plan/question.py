@@ -13,7 +13,8 @@ from braid.plan.summary import Summary
 
 @dataclass(frozen=True)
 class StreamQuestion:
-    """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates.
+    """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates;
+    `window_rows`: a row must be among so many.
 
     `schema` has every column of the stream, by flat name, with its Arrow type.
     """
@@ -27,6 +28,7 @@ class StreamQuestion:
     automatic: bool
     lateness_us: int | None
     idle_after_ms: int | None
+    window_rows: int | None = None
 
     @property
     def time_column(self) -> Column:
@@ -35,21 +37,18 @@ class StreamQuestion:
 
 @dataclass(frozen=True)
 class Question:
-    """A join as asked for. The last output of an `ordered` one is the result time it is ordered by."""
+    """A join as asked for; `leaving` are the columns that leave it.
+
+    The last output of an `ordered` one is the result time, which does not leave.
+    """
 
     streams: tuple[StreamQuestion, ...]
     conjuncts: tuple[Conjunct, ...]
     outputs: tuple[Output, ...]
     output_schema: pa.Schema
+    leaving: pa.Schema
     time_zone: str
     ansi: bool
     case_sensitive: bool
     summary: Summary | None = None
     ordered: bool = False
-
-    @property
-    def leaving(self) -> pa.Schema:
-        """The columns that leave the query."""
-        if self.summary is not None:
-            return self.summary.schema
-        return self.output_schema.remove(len(self.output_schema) - 1) if self.ordered else self.output_schema

@@ -25,13 +25,36 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
+class LastRows:
+    """The newest rows of a stream, so many. Made by `braid.rows`."""
+
+    count: int
+
+    def __repr__(self) -> str:
+        return f"braid.rows({self.count})"
+
+
+def rows(count: int) -> LastRows:
+    """A window of the last `count` on-time rows of a stream at the time of a result, in the order of event time."""
+    given: object = count
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise WindowError(
+            f"braid.rows(...) needs a whole number of at least 1, not {count!r}.", hint="For example braid.rows(100)."
+        )
+    return LastRows(count)
+
+
+@dataclass(frozen=True)
 class Window:
-    """How long a row of a stream may be joined: a duration, for ever, or as long as the predicates allow."""
+    """How long a row may be joined: for a duration, for ever, as predicates allow, or while it is among the last."""
 
     kind: str
     duration_us: int | None
+    count: int | None = None
 
     def describe(self) -> str:
+        if self.count is not None:
+            return f"rows({self.count})"
         return self.kind if self.duration_us is None else format_us(self.duration_us)
 
 
@@ -39,13 +62,15 @@ def read_window(stream: str, value: object) -> Window:
     """The window of a stream as data."""
     if value is unbounded:
         return Window("unbounded", None)
+    if isinstance(value, LastRows):
+        return Window("rows", None, value.count)
     if value == AUTO:
         return Window("auto", None)
     if isinstance(value, str | timedelta):
         return Window("time", duration_us(f"The window of stream {stream!r}", value))
     raise WindowError(
         f"The window of stream {stream!r} cannot be {value!r}.",
-        hint='Give a duration such as "10 minutes", a timedelta, braid.unbounded, or "auto".',
+        hint='Give a duration such as "10 minutes", a timedelta, braid.rows(n), braid.unbounded, or "auto".',
     )
 
 

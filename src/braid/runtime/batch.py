@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from braid.control.ordering import Ordering
 from braid.errors import StorageError
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
+from braid.runtime.frames import ordered_frame
 from braid.runtime.session import is_one_host, slot_count
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.spark_cluster import SparkCluster
@@ -26,7 +28,12 @@ SCRATCH = "spark.braid.scratchLocation"
 
 
 def run_batch(
-    spark: SparkSession, plan: JoinPlan, strategy: Strategy, frames: Sequence[DataFrame], schema: StructType
+    spark: SparkSession,
+    plan: JoinPlan,
+    strategy: Strategy,
+    frames: Sequence[DataFrame],
+    schema: StructType,
+    ordering: Ordering | None = None,
 ) -> DataFrame:
     """Join static DataFrames; the result lies in scratch storage until the process ends."""
     location = scratch_location(spark, "batch")
@@ -34,18 +41,23 @@ def run_batch(
     files, path = locate(location)
     output = f"{location}/result"
     slots = slot_count(spark)
-    cluster = SparkCluster(spark, plan, Locations(location, f"{output}/{STAGING}", "none"), slots)
+    cluster = SparkCluster(spark, plan, Locations(location, f"{output}/{STAGING}", "none", timed=plan.ordered), slots)
     identity = uuid.uuid4().hex
     sink = FileSink(files, f"{path}/result", identity)
-    steps = StepRunner(plan, Checkpoint(files, path), cluster, sink, identity, strategy.layout(plan, slots))
+    layout = strategy.layout(plan, slots)
+    if ordering is None and plan.counted:
+        ordering = Ordering("sync-filter", 0.0)
+    steps = StepRunner(plan, Checkpoint(files, path), cluster, sink, identity, layout, ordering=ordering)
     try:
         cluster.take_batch(cluster.source(frames))
-        steps.run(0)
+        steps.run(0, flush=True)
     finally:
         cluster.close()
         files.delete_tree(f"{path}/blocks")
     if not [name for name in files.list(f"{path}/result") if name.endswith(".parquet")]:
         return spark.createDataFrame([], schema)
+    if plan.ordered:
+        return ordered_frame(spark, schema, [output])
     return spark.read.schema(schema).parquet(output)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 
 
 class Cluster(Protocol):
@@ -22,6 +22,10 @@ class Cluster(Protocol):
 
     def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
         """Add a step's partial summaries to the view: one report per slot."""
+        ...
+
+    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+        """Rank rows where windows count them."""
         ...
 
     def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:

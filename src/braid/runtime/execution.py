@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from braid.control.elasticity import Elasticity
+from braid.control.ordering import Ordering
 from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
@@ -47,6 +49,8 @@ class Job:
     question: Question
     strategy: Strategy
     elasticity: Elasticity | None
+    ordering: Ordering | None
+    flush_at_end: bool
     frames: Sequence[DataFrame]
     checkpoint: str
     locations: Locations
@@ -71,6 +75,8 @@ class Execution:
         self._job = job
         self._stopping = threading.Event()
         self._step = threading.Lock()
+        self._over = threading.Event()
+        self._over.set()
         self._state = "starting"
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
@@ -83,13 +89,23 @@ class Execution:
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
         sink = job.make_sink(self.id)
         self._steps = StepRunner(
-            plan, self._checkpoint, self._cluster, sink, self.run_id, layout, elasticity=job.elasticity
+            plan,
+            self._checkpoint,
+            self._cluster,
+            sink,
+            self.run_id,
+            layout,
+            elasticity=job.elasticity,
+            ordering=job.ordering,
         )
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self.query: Any = self._start()
         if any(stream.idle_after_ms is not None for stream in plan.streams):
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
+        if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
+            self._over.clear()
+            threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
 
     def stop(self) -> None:
         """End between two steps."""
@@ -101,7 +117,7 @@ class Execution:
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
         try:
-            over = self.query.awaitTermination(timeout) if timeout is not None else self._await_for_ever()
+            over = self._await_query(timeout)
         except (PySparkException, Py4JError) as error:
             if self._stopping.is_set():
                 return True
@@ -119,11 +135,37 @@ class Execution:
 
     @property
     def state(self) -> str:
-        return self._state if self.query.isActive else "stopped"
+        return self._state if self.active else "stopped"
 
-    def _await_for_ever(self) -> bool:
-        self.query.awaitTermination()
-        return True
+    def flush(self) -> None:
+        """Let out everything that waits for its order, between two steps."""
+        with self._step:
+            if self.error is not None:
+                raise self.error
+            self._run_step(self._steps.flush)
+
+    @property
+    def active(self) -> bool:
+        """Whether steps may still run."""
+        return bool(self.query.isActive) or not self._over.is_set()
+
+    def _await_query(self, timeout: float | None) -> bool:
+        """Whether the query ended in time, and the step after its last batch too."""
+        if timeout is None:
+            self.query.awaitTermination()
+            return self._over.wait()
+        until = time.monotonic() + timeout
+        return bool(self.query.awaitTermination(timeout)) and self._over.wait(max(0.0, until - time.monotonic()))
+
+    def _flush_at_end(self) -> None:
+        """When the query has read all there was, let out what waits."""
+        try:
+            with suppress(PySparkException, Py4JError, BraidError):  # what ended the query is told by whoever awaits it
+                self.query.awaitTermination()
+                if not self._stopping.is_set():
+                    self.flush()
+        finally:
+            self._over.set()
 
     def _failure(self, error: Exception) -> BraidError:
         if self.error is None and FULL in str(error):

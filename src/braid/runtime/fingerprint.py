@@ -1,7 +1,8 @@
 """What a checkpoint belongs to: the query as data, and the comparison that a restart makes.
 
-Strategy, units, trigger, retention and sink may change; what changes the meaning of stored rows may not. One
-exception: after a predicate has failed, a corrected one may take over, if the rows already stored serve it too.
+Strategy, units, the policy of an order, trigger, retention and sink may change; what changes the meaning of stored
+rows may not. One exception: after a predicate has failed, a corrected one may take over, if the rows already stored
+serve it too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from braid.errors import RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.explain import render
 from braid.plan.join import JoinPlan, StreamPlan
-from braid.plan.question import Question
+from braid.plan.question import Question, StreamQuestion
 
 FORMAT = 1
 
@@ -26,6 +27,7 @@ def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str,
             "predicates": [conjunct.written for conjunct in question.conjuncts],
             "selection": {output.name: output.sql for output in question.outputs},
             **_summary(question),
+            **({"order": "by result time"} if question.ordered else {}),
             "settings": {
                 "time zone": question.time_zone,
                 "ANSI mode": question.ansi,
@@ -65,8 +67,8 @@ def continue_plan(
     raise RestartError(
         f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
         detail="\n".join(f"  {line}" for line in differences),
-        hint="Start the changed query with a new checkpointLocation. Strategy, units, trigger, retention and sink "
-        "options may change; the rest may not.",
+        hint="Start the changed query with a new checkpointLocation. Strategy, units, the policy of an order, "
+        "trigger, retention and sink options may change; the rest may not.",
     )
 
 
@@ -75,11 +77,17 @@ def _stream(question: Question, plan: JoinPlan, number: int) -> dict[str, Any]:
     return {
         "position": number,
         "time": stream.time,
-        "window": "auto" if stream.automatic else stream.window_us,
+        "window": _window(stream),
         "lateness": stream.lateness_us,
         "idle_after": stream.idle_after_ms,
         "columns": {column.name: column.type for column in plan.streams[number].columns},
     }
+
+
+def _window(stream: StreamQuestion) -> int | str | None:
+    if stream.window_rows is not None:
+        return f"{stream.window_rows} rows"
+    return "auto" if stream.automatic else stream.window_us
 
 
 def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import JoinPlan
 from braid.runtime.cluster import Cluster
 from braid.runtime.progress import iso_time
+from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
 from braid.state.manifest import Block, DeltaRecord, Manifest, Mark
-from braid.state.waiting import Arrival, Waiting
+from braid.state.waiting import Arrival, Roll, Waiting
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,26 @@ class OrderKeeper:
             block.min_time <= until and block.max_time > before and until > before for block in waiting
         )
 
-    def let_out(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], now_ms: int) -> InOrder:
+    def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
+        """Rank the rows that the step admits, where windows count rows."""
+        before = self.waiting(manifest)
+        if not self._plan.counted:
+            return Ranked()
+        return rank(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            rulers=before.rulers,
+            rolls=before.rolls,
+            fresh=delta.rolls,
+            before_us=_bound(before.frontier_us),
+            until_us=release_until(delta.frontier_us, delta.flush),
+        )
+
+    def let_out(
+        self, manifest: Manifest, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]], now_ms: int
+    ) -> InOrder:
         """Release what is due, and account for what waits."""
         before = self.waiting(manifest)
         until = release_until(delta.frontier_us, delta.flush)
@@ -82,9 +102,10 @@ class OrderKeeper:
             _busy(reports, len(self._plan.streams)),
             sum(lookup["compared"] for report in reports for lookup in report["lookups"]),
         )
-        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace)
+        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace, ranked.rolls, ranked.rulers)
         waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
         results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
+        released = replace(released, dropped=(*released.dropped, *ranked.dropped))
         return InOrder(released, after, self._progress(after, released, waits, results, now_ms))
 
     def _progress(
@@ -101,6 +122,7 @@ class OrderKeeper:
         return {
             "numOutputRows": released.rows,
             "held": {
+                "rows": {stream.name: _held_rows(after, stream.number) for stream in plan.streams},
                 "results": sum(block.rows for block in after.results),
                 "bytes": sum(block.size for block in after.results),
                 "oldestMs": max(0, now_ms - min(oldest)) if oldest else 0,
@@ -132,16 +154,33 @@ def settled(block: Block, delta: DeltaRecord) -> Block:
     return replace(block, held=waits and (fresh or block.held))
 
 
-def raised(marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
-    """The marks after everything was let out: what comes earlier than that is late."""
-    return tuple(replace(mark, watermark_us=later(mark.watermark_us, frontier_us)) for mark in marks)
+def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
+    """The marks after everything was let out: what comes earlier than that is late.
+
+    Where windows count rows, also what comes at the same time: it would have been counted.
+    """
+    first = frontier_us if frontier_us is None or not plan.counted else frontier_us + 1
+    return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 
 def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
     """When the stored rows of a step came, by the sample of times that its tasks took."""
     return tuple(
-        Arrival(now_ms, report["block"]["rows"], tuple(report["times"])) for report in reports if report.get("times")
+        Arrival(now_ms, report["block"]["rows"], tuple(report["times"]), report["stream"])
+        for report in reports
+        if report.get("times")
     )
+
+
+def rolls_of(reports: Sequence[dict[str, Any]]) -> tuple[Roll, ...]:
+    """All on-time rows of a step's streams whose windows count rows."""
+    return tuple(Roll(**report["roll"]) for report in reports if report.get("roll"))
+
+
+def outnumbered(manifest: Manifest) -> dict[int, int]:
+    """Of streams whose windows count rows, the time below which no row can be among the last any more."""
+    rulers = () if manifest.waiting is None else manifest.waiting.rulers
+    return {ruler.stream: ruler.first_us for ruler in rulers if ruler.first_us is not None}
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:
@@ -167,3 +206,10 @@ def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
         for lookup in report["lookups"]:
             busy[lookup["head"]] += lookup["seconds"]
     return busy
+
+
+def _held_rows(waiting: Waiting, stream: int) -> int:
+    """Rows of a stream that wait to be looked up, about."""
+    if waiting.holds == "results":
+        return 0
+    return sum(arrival.rows for arrival in waiting.arrivals if arrival.stream == stream)

@@ -16,6 +16,7 @@ from braid.control.merging import Merge
 from braid.placement.admission import Admission
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, View
+from braid.state.waiting import RulerFile
 
 PROPERTY = "braid.order"
 
@@ -57,6 +58,7 @@ class ProbeOrder:
     last_round: int
     carried: tuple[str, ...]
     admission: Admission
+    rulers: tuple[RulerFile, ...] = ()
     view_parts: int = 0
 
     @staticmethod
@@ -65,6 +67,7 @@ class ProbeOrder:
             step=content["step"],
             run=content["run"],
             admission=Admission(**content["admission"]),
+            rulers=_rulers(content),
             layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
             blocks=tuple(Block.from_json(block) for block in content["blocks"]),
             orders=tuple(tuple(order) for order in content["orders"]),
@@ -126,7 +129,32 @@ class ReleaseOrder:
         return ReleaseOrder(**{**content, **lists, "blocks": tuple(HeldFrom(**held) for held in content["blocks"])})
 
 
-Order = IngestOrder | ProbeOrder | ViewOrder | ReleaseOrder
+@dataclass(frozen=True)
+class RollFrom:
+    """A file of a stream's rows, of which those up to `after_us` are ranked."""
+
+    stream: int
+    file: str
+    after_us: int
+
+
+@dataclass(frozen=True)
+class RankOrder:
+    """Rank the rows up to `until_us`, after those of the `rulers`."""
+
+    step: int
+    run: str
+    rolls: tuple[RollFrom, ...]
+    rulers: tuple[RulerFile, ...]
+    until_us: int
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> RankOrder:
+        rolls = tuple(RollFrom(**roll) for roll in content["rolls"])
+        return RankOrder(**{**content, "rolls": rolls, "rulers": _rulers(content)})
+
+
+Order = IngestOrder | ProbeOrder | ViewOrder | ReleaseOrder | RankOrder
 
 
 def encode(order: Order) -> str:
@@ -137,3 +165,7 @@ def encode(order: Order) -> str:
 def decode(text: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(text)))
     return content
+
+
+def _rulers(content: dict[str, Any]) -> tuple[RulerFile, ...]:
+    return tuple(RulerFile(**ruler) for ruler in content["rulers"])

@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.errors import SinkError
-from braid.runtime.sinks import STAGING, DiscardSink, FileSink, FrameSink, Sink
+from braid.runtime.frames import FrameSink
+from braid.runtime.sinks import STAGING, DiscardSink, FileSink, Sink
 from braid.runtime.storage import prove_shared, qualify
 from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
-OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention"})
+OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention", "endofinput"})
 COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
 
 
@@ -43,7 +44,13 @@ class ChosenSink:
 
 
 def choose_sink(
-    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, arrow_schema: pa.Schema
+    spark: SparkSession,
+    choice: SinkChoice,
+    checkpoint: str,
+    schema: StructType,
+    arrow_schema: pa.Schema,
+    *,
+    ordered: bool = False,
 ) -> ChosenSink:
     """The sink of a run; SinkError if the choice is incomplete."""
     kind = "foreachbatch" if choice.function is not None else choice.format.lower()
@@ -58,8 +65,8 @@ def choose_sink(
     files, path = locate(checkpoint)
     staging = f"{checkpoint}/results"
     return ChosenSink(
-        Locations(checkpoint, staging, "none"),
-        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function),
+        Locations(checkpoint, staging, "none", timed=ordered),
+        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function, ordered),
     )
 
 

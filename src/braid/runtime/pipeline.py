@@ -19,7 +19,7 @@ from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.sequences import build_sequence
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
-from braid.runtime.orders import ProbeOrder, ReleaseOrder, ViewOrder
+from braid.runtime.orders import ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.results import flat_columns, select_outputs
@@ -32,6 +32,7 @@ from braid.runtime.tasks.work import (
     open_results,
     report_row,
     run_probe,
+    run_rank,
     run_release,
     run_view,
     tell,
@@ -236,6 +237,18 @@ class ViewFunction:
         for content, task in _slots(batches):
             order = ViewOrder.from_json(content)
             yield report_row(run_view(self._plan, self._slots, self._locations, order, task))
+
+
+class RankFunction:
+    """A whole ranking of rows in tasks."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in _slots(batches):
+            order = RankOrder.from_json(content)
+            yield report_row(run_rank(self._plan, self._slots, self._locations, order, task))
 
 
 class ReleaseFunction:

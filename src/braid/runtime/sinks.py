@@ -1,21 +1,16 @@
 """Sinks: where the results of a step go, and when.
 
 Files are published after the commit, by moving what tasks staged: exactly once. Anything else receives the staged
-results as a DataFrame before the commit: at least once, with the same step number and rows.
+results as a DataFrame before the commit (`frames.py`): at least once, with the same step number and rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from braid.errors import SinkError, shortened
 from braid.state.files import Files
 from braid.state.manifest import Move
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 STAGING = "_braid_staging"
 
@@ -73,51 +68,6 @@ class FileSink:
             path = f"{self._staging}/{name}"
             if path not in kept:
                 self.files.delete(path)
-
-
-class FrameSink:
-    """A function of a DataFrame and the step's number: the user's own, the console, any batch format."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        schema: StructType,
-        files: Files,
-        path: str,
-        location: str,
-        function: Callable[[DataFrame, int], None],
-    ) -> None:
-        self.files = files
-        self._spark = spark
-        self._schema = schema
-        self._path = path
-        self._location = location
-        self._function = function
-
-    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
-        if staged:
-            names = [f"{self._location}/{file['name']}" for file in staged]
-            frame = self._spark.read.schema(self._schema).parquet(*names)
-        else:
-            frame = self._spark.createDataFrame([], self._schema)
-        try:
-            self._function(frame, step)
-        except Exception as error:  # the function is the user's own, or a format's writer, and may raise anything
-            raise SinkError(
-                f"The results of batch {step} could not be handed on: "
-                f"{type(error).__name__}: {shortened(str(error), 1000)}",
-                hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
-            ) from error
-        for file in staged:
-            self.files.delete(f"{self._path}/{file['name']}")
-        return ()
-
-    def published(self, step: int) -> None:
-        return
-
-    def sweep(self, kept: set[str]) -> None:
-        for name in self.files.list(self._path):
-            self.files.delete(f"{self._path}/{name}")
 
 
 class DiscardSink:

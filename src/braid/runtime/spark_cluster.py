@@ -21,8 +21,8 @@ from pyspark.sql import functions as sf
 
 from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
-from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, ReleaseOrder, ViewOrder, encode
-from braid.runtime.pipeline import REPORTS, ProbePipeline, ReleaseFunction, ViewFunction
+from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
+from braid.runtime.pipeline import REPORTS, ProbePipeline, RankFunction, ReleaseFunction, ViewFunction
 from braid.runtime.session import require_mappable_memory, use_this_python
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.work import Locations, report_row, run_ingest
@@ -49,6 +49,7 @@ class SparkCluster:
         self._pipeline = ProbePipeline(plan, locations, slots, self._anchor)
         self._batch: DataFrame | None = None
         self._update: DataFrame | None = None
+        self._ranking: DataFrame | None = None
         self._release: DataFrame | None = None
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
@@ -80,6 +81,11 @@ class SparkCluster:
             function = ViewFunction(self._plan, self._locations, self.slots)
             self._update = map_batches(self._anchor, function, REPORTS)
         return self._collect(self._update, order)
+
+    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+        if self._ranking is None:
+            self._ranking = map_batches(self._anchor, RankFunction(self._plan, self._locations, self.slots), REPORTS)
+        return self._collect(self._ranking, order)
 
     def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
         if self._release is None:

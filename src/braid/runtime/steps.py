@@ -24,14 +24,25 @@ from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
 from braid.runtime.loads import subgroup_loads
-from braid.runtime.ordering import InOrder, OrderKeeper, admission_of, arrivals_of, raised, settled
+from braid.runtime.ordering import (
+    InOrder,
+    OrderKeeper,
+    admission_of,
+    arrivals_of,
+    outnumbered,
+    raised,
+    rolls_of,
+    settled,
+)
 from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.runtime.progress import Phases, step_progress
+from braid.runtime.ranking import Ranked
 from braid.runtime.rounds import Found, require_success, run_rounds
 from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move, View
+from braid.state.waiting import RulerFile
 
 MERGE_ROWS_A_STEP = 1_000_000
 FADING = 0.9
@@ -64,8 +75,11 @@ class StepRunner:
         self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
         self.manifest = self._recover()
 
-    def run(self, batch: int) -> dict[str, Any] | None:
-        """The step of a Spark batch; None when it was committed before and only had to be published."""
+    def run(self, batch: int, flush: bool = False) -> dict[str, Any] | None:
+        """The step of a Spark batch; None when it was committed before and only had to be published.
+
+        With `flush` nothing is expected after it, and nothing waits.
+        """
         if batch <= self.manifest.batch:
             return None
         phases = Phases()
@@ -76,7 +90,7 @@ class StepRunner:
                 self._complete(delta, Phases())
                 delta = None
             if delta is None:
-                delta = self._ingest(batch)
+                delta = self._ingest(batch, flush)
         return self._complete(delta, phases)
 
     def tick(self) -> dict[str, Any] | None:
@@ -95,7 +109,12 @@ class StepRunner:
     def flush(self) -> dict[str, Any] | None:
         """A step without input that lets everything out that waits for its order; None if nothing does."""
         delta = self._checkpoint.read_delta(self.manifest.step + 1)
-        if delta is not None and delta.batch == self.manifest.batch:
+        if delta is not None and delta.batch > self.manifest.batch:
+            raise RecoveryError(
+                f"Batch {delta.batch} was taken in but not finished, so nothing can be let out before it.",
+                hint="Start the query again: it finishes the batch first.",
+            )
+        if delta is not None:
             self._complete(delta, Phases())
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, now)
@@ -116,13 +135,16 @@ class StepRunner:
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
             live, expired = self._split_expired(delta.watermarks)
-            found = self._probe(delta, live)
+            ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
+            found = self._probe(delta, live, ranked.rulers)
             summed = self._update_view(delta, found.reports)
             leaving = found.reports if summed is None else summed.reports
-            ordered = self._let_out(delta, leaving)
+            ordered = self._let_out(delta, ranked, leaving)
         with phases.phase("sink"):
             files = [file for report in leaving for file in report["files"]]
-            moves = self._sink.deliver(delta.step, files if ordered is None else ordered.released.files)
+            if ordered is not None and self._plan.ordered:
+                files = ordered.released.files
+            moves = self._sink.deliver(delta.step, files)
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, live, expired, found, moves)
@@ -131,8 +153,8 @@ class StepRunner:
                 manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
             if ordered is not None:
-                manifest = _in_order(manifest, delta, ordered)
-                progress |= ordered.progress
+                manifest = _in_order(self._plan, manifest, delta, ordered)
+                progress |= ordered.progress if self._plan.ordered else {}
             manifest = replace(manifest, progress=progress)
             self._checkpoint.write_manifest(manifest)
             self.manifest = manifest
@@ -166,7 +188,7 @@ class StepRunner:
         older = [x for x in self.manifest.layouts if x.epoch in epochs and x.epoch != delta.layout.epoch]
         return (*older, delta.layout)
 
-    def _ingest(self, batch: int) -> DeltaRecord:
+    def _ingest(self, batch: int, flush: bool) -> DeltaRecord:
         """Take the rows of a batch in, and fix the step."""
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, now)
@@ -174,7 +196,7 @@ class StepRunner:
         step = self.manifest.step + 1
         reports = self._cluster.ingest(IngestOrder(step, self._run, times.watermarks, spread.layout))
         require_success(self._plan, reports, step)
-        return self._fix(batch, now, times, spread, reports)
+        return self._fix(batch, now, times, spread, reports, flush)
 
     def _fix(
         self,
@@ -209,12 +231,18 @@ class StepRunner:
             checked_ms=spread.checked_ms,
         )
         if turn is not None:
-            arrivals = arrivals_of(reports, now_ms)
-            delta = replace(delta, frontier_us=turn.frontier_us, holds=turn.holds, flush=turn.flush, arrivals=arrivals)
+            delta = replace(
+                delta,
+                frontier_us=turn.frontier_us,
+                holds=turn.holds,
+                flush=turn.flush,
+                arrivals=arrivals_of(reports, now_ms),
+                rolls=rolls_of(reports),
+            )
         self._checkpoint.write_delta(delta)
         return delta
 
-    def _probe(self, delta: DeltaRecord, live: tuple[Block, ...]) -> Found:
+    def _probe(self, delta: DeltaRecord, live: tuple[Block, ...], rulers: tuple[RulerFile, ...]) -> Found:
         """Look the step's rows up, if any are due."""
         admission = admission_of(delta, self.manifest)
         if not any(admission.starting(block) for block in (*live, *delta.blocks)):
@@ -231,6 +259,7 @@ class StepRunner:
             last_round=0,
             carried=(),
             admission=admission,
+            rulers=rulers,
             view_parts=self._view.parts if self._plan.summary else 0,
         )
         return run_rounds(self._plan, self._cluster, order)
@@ -242,7 +271,8 @@ class StepRunner:
         moving = {file for move in moves for file in move.files}
         resting = [block for block in live if block.file not in moving]
         archive = delta.layout.archive_us
-        return (*moves, *decide_merges(self._plan, resting, marks, MERGE_ROWS_A_STEP, archive))
+        counted = outnumbered(self.manifest)
+        return (*moves, *decide_merges(self._plan, resting, marks, MERGE_ROWS_A_STEP, archive, counted))
 
     @property
     def _view(self) -> View:
@@ -256,7 +286,12 @@ class StepRunner:
 
     def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
         marks = self._lookup_marks(watermarks)
-        dead = [not b.held and is_expired(self._plan, b.stream, b.max_time, marks) for b in self.manifest.blocks]
+        counted = outnumbered(self.manifest)
+        dead = [
+            not b.held
+            and (is_expired(self._plan, b.stream, b.max_time, marks) or b.max_time < counted.get(b.stream, b.max_time))
+            for b in self.manifest.blocks
+        ]
         live = tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if not gone)
         return live, tuple(block for block, gone in zip(self.manifest.blocks, dead, strict=True) if gone)
 
@@ -264,11 +299,11 @@ class StepRunner:
         waiting = self.manifest.waiting
         return lookup_marks(watermarks, self.manifest.blocks, None if waiting is None else waiting.frontier_us)
 
-    def _let_out(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> InOrder | None:
+    def _let_out(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> InOrder | None:
         """Let out in order what is due, if the query is ordered."""
         if self._keeper is None:
             return None
-        return self._keeper.let_out(self.manifest, delta, reports, self._now_ms())
+        return self._keeper.let_out(self.manifest, delta, ranked, reports, self._now_ms())
 
     def _next_manifest(
         self,
@@ -322,9 +357,9 @@ def check_in_step(manifest_batch: int, spark_batch: int) -> None:
     )
 
 
-def _in_order(manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
+def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
     """The manifest with what waits for its order."""
-    marks = raised(manifest.marks, ordered.waiting.frontier_us) if delta.flush else manifest.marks
+    marks = raised(plan, manifest.marks, ordered.waiting.frontier_us) if delta.flush else manifest.marks
     return replace(
         manifest,
         marks=marks,

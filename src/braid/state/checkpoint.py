@@ -99,10 +99,10 @@ class Checkpoint:
         if manifest is not None and manifest.view is not None:
             named |= {block.file for block in manifest.view.blocks}
         if manifest is not None and manifest.waiting is not None:
-            named |= {block.file for block in manifest.waiting.results}
+            named |= manifest.waiting.files
         staged = {move.source.rsplit("/", 1)[1] for move in manifest.moves} if manifest else set()
         if delta is not None:
-            named |= {block.file for block in delta.blocks}
+            named |= {block.file for block in delta.blocks} | {roll.file for roll in delta.rolls}
             staged |= {move.source.rsplit("/", 1)[1] for move in delta.late_files}
         step = manifest.step if manifest else -1
         doomed = [f"blocks/{name}" for name in self.files.list(f"{self.path}/blocks") if name not in named]

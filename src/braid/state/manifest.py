@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from braid.plan.layout import Layout
-from braid.state.waiting import Arrival, Holds, Waiting
+from braid.state.waiting import Arrival, Holds, Roll, Waiting
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,7 @@ class DeltaRecord:
     holds: Holds = "results"
     flush: bool = False
     arrivals: tuple[Arrival, ...] = ()
+    rolls: tuple[Roll, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -198,5 +199,6 @@ class DeltaRecord:
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
+        known["rolls"] = tuple(Roll(**roll) for roll in content["rolls"])
         known["arrivals"] = tuple(Arrival.from_json(arrival) for arrival in content["arrivals"])
         return DeltaRecord(**known)

@@ -31,11 +31,12 @@ class HeldBlock:
 
 @dataclass(frozen=True)
 class Arrival:
-    """On-time rows of a step, until their time has left: when they came, and event times that stand for them all."""
+    """Rows of a stream, until their time has left: when they came, and event times that stand for them all."""
 
     arrived_ms: int
     rows: int
     times: tuple[int, ...]
+    stream: int = 0
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Arrival:
@@ -57,6 +58,27 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class Roll:
+    """Every on-time row that a task took in of a stream whose window counts rows, until its rank is known."""
+
+    stream: int
+    file: str
+    rows: int
+    min_time: int
+    max_time: int
+
+
+@dataclass(frozen=True)
+class RulerFile:
+    """The newest rows of such a stream in their order; those older than `first_us` are among the last no more."""
+
+    stream: int
+    file: str
+    rows: int
+    first_us: int | None
+
+
+@dataclass(frozen=True)
 class Waiting:
     """The order after a step. Results up to `frontier_us` have left; None: none has."""
 
@@ -65,6 +87,14 @@ class Waiting:
     results: tuple[HeldBlock, ...]
     arrivals: tuple[Arrival, ...]
     pace: Pace
+    rolls: tuple[Roll, ...] = ()
+    rulers: tuple[RulerFile, ...] = ()
+
+    @property
+    def files(self) -> set[str]:
+        """All files that wait, or serve to count."""
+        results = {block.file for block in self.results}
+        return results | {roll.file for roll in self.rolls} | {ruler.file for ruler in self.rulers}
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Waiting:
@@ -74,4 +104,6 @@ class Waiting:
             results=tuple(HeldBlock.from_json(block) for block in content["results"]),
             arrivals=tuple(Arrival.from_json(arrival) for arrival in content["arrivals"]),
             pace=Pace.from_json(content["pace"]),
+            rolls=tuple(Roll(**roll) for roll in content["rolls"]),
+            rulers=tuple(RulerFile(**ruler) for ruler in content["rulers"]),
         )

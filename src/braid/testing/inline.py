@@ -22,8 +22,8 @@ from braid.kernels.vectors import Vector
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.question import Question
-from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder, decode, encode
-from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe, run_release, run_view
+from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, decode, encode
+from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe, run_rank, run_release, run_view
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]
@@ -87,6 +87,10 @@ class InlineCluster:
         order = ViewOrder.from_json(decode(encode(order)))
         return [self._run(partial(self._update, order, slot)) for slot in range(self.slots)]
 
+    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+        order = RankOrder.from_json(decode(encode(order)))
+        return [self._run(partial(self._rank, order, slot)) for slot in range(self.slots)]
+
     def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
         order = ReleaseOrder.from_json(decode(encode(order)))
         return [self._run(partial(self._let_out, order, slot)) for slot in range(self.slots)]
@@ -106,6 +110,9 @@ class InlineCluster:
 
     def _let_out(self, order: ReleaseOrder, slot: int, attempt: int) -> dict[str, Any]:
         return run_release(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+
+    def _rank(self, order: RankOrder, slot: int, attempt: int) -> dict[str, Any]:
+        return run_rank(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
 
     def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
         """One task, as often as its fate says; reports travel as text, as they do from Spark's workers."""

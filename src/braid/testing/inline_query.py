@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.control.elasticity import Elasticity
+from braid.control.ordering import Ordering
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
@@ -41,6 +42,7 @@ class InlineQuery:
         files: Files | None = None,
         fate: Callable[[int], Fate] = lambda _: "once",
         elasticity: Elasticity | None = None,
+        ordering: Ordering | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
     ) -> None:
         files = LocalFiles() if files is None else files
@@ -54,7 +56,7 @@ class InlineQuery:
         sink = FileSink(files, self._output, "inline")
         run = uuid.uuid4().hex
         self.steps = StepRunner(
-            plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock(), elasticity
+            plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock(), elasticity, ordering
         )
 
     @property

@@ -24,6 +24,7 @@ class OracleStream:
     lateness_us: int | None = 0
     idle_after_ms: int | None = None
     time: str = "ts"
+    window_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,27 @@ def answer(
     found: Counter[tuple[Any, ...]] = Counter()
     for combination in _combinations(streams, rows, conditions, {}):
         newest = max(combination[stream.name][stream.time] for stream in streams)
-        if all(s.window_us is None or newest - combination[s.name][s.time] <= s.window_us for s in streams):
+        in_time = all(s.window_us is None or newest - combination[s.name][s.time] <= s.window_us for s in streams)
+        if in_time and all(_is_among_last(s, rows[s.name], combination[s.name], newest) for s in streams):
             values = [value for stream in streams for value in combination[stream.name].values()]
             found[(*map(comparable, values), newest)] += 1
     return found
+
+
+def _is_among_last(stream: OracleStream, rows: Sequence[Row], row: Row, until: int) -> bool:
+    """Whether fewer rows than the window counts come after this one, up to a time; copies of it come one by one."""
+    if stream.window_rows is None:
+        return True
+    present = [other for other in rows if other[stream.time] <= until]
+    ordered = sorted(present, key=lambda other: (other[stream.time], [_rank(value) for value in other.values()]))
+    return any(other is row for other in ordered[-stream.window_rows :])
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """A key by which values sort as Spark sorts them: NULL first, NaN above every number."""
+    if value is None:
+        return 0, 0
+    return (2, 0) if isinstance(value, float) and value != value else (1, value)
 
 
 def comparable(value: Any) -> Any:

@@ -67,6 +67,7 @@ class Draft:
         self._calls: tuple[tuple[Function, tuple[Column, ...]], ...] = ()
         self._over_us: int | None = None
         self._updates: Updates = "batched"
+        self._ordered = False
 
     def stream(
         self,
@@ -77,6 +78,7 @@ class Draft:
         lateness_us: int | None = 0,
         idle_after_ms: int | None = None,
         time: str = "ts",
+        window_rows: int | None = None,
     ) -> DraftStream:
         """A stream with the given columns (name to Spark's simple type) and its event time; None: unbounded."""
         number = len(self.streams)
@@ -92,6 +94,7 @@ class Draft:
                 automatic=False,
                 lateness_us=lateness_us,
                 idle_after_ms=idle_after_ms,
+                window_rows=window_rows,
             )
         )
         self.streams.append(added)
@@ -125,6 +128,11 @@ class Draft:
         self._groups = columns
         return self
 
+    def ordered(self) -> Draft:
+        """Let results leave in the order of their times."""
+        self._ordered = True
+        return self
+
     def question(self) -> Question:
         columns = [column for stream in self.streams for column in stream.question.columns]
         columns.append(Column(RESULT_TIME, -1, "timestamp"))
@@ -134,13 +142,19 @@ class Draft:
         outputs = [replace(_output(column), name=f"{n}_{column.name}") for n, column in enumerate(columns)]
         if self._groups is None:
             outputs = [_output(column) for column in columns]
+        if self._ordered and self._groups is None:
+            outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
+        summary = self._summary()
+        leaving = pa.schema(fields[:-1] if self._ordered else fields) if summary is None else summary.schema
         return Question(
-            summary=self._summary(),
+            summary=summary,
+            ordered=self._ordered,
             streams=tuple(stream.question for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
             output_schema=pa.schema(fields),
+            leaving=leaving,
             time_zone="UTC",
             ansi=True,
             case_sensitive=False,

@@ -20,7 +20,7 @@ from braid.kernels.keys import index_keys, part_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
 from braid.placement.units import Placed, store_at
-from braid.plan.join import KEEP, JoinPlan, StreamPlan
+from braid.plan.join import KEEP, JoinPlan, StreamPlan, id_column
 from braid.runtime.orders import IngestOrder
 from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
@@ -28,6 +28,7 @@ from braid.state.files import Files
 
 CHUNK_ROWS = 500_000
 SAMPLED_TIMES = 128
+STEP_BITS, TASK_BITS = 40, 28
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
 LATE_ROW = "row"
@@ -41,6 +42,7 @@ class IngestPlaces:
     blocks: str
     staging: str
     name: str
+    partition: int = 0
 
 
 def ingest(
@@ -84,6 +86,7 @@ class _IngestTask:
         self._places = places
         self._types = column_types(plan, stream.number)
         self._block: BlockWriter | None = None
+        self._roll: BlockWriter | None = None
         self._late: pq.ParquetWriter | None = None
         self._late_output: Any = None
         self._rows = 0
@@ -92,10 +95,14 @@ class _IngestTask:
         self._times: list[npt.NDArray[np.int64]] = []
 
     def take(self, chunk: pa.RecordBatch) -> None:
+        if self._stream.window_rows is not None:
+            chunk = self._numbered(chunk)
         self._rows += chunk.num_rows
         late = self._mark_late(chunk)
         if late.any():
             self._write_late(chunk.filter(pa.array(late)))
+        if self._stream.window_rows is not None:
+            self._call_roll(chunk.filter(pa.array(~late)))
         keep = ~late & self._selected(chunk)
         stored = chunk.select([name for name in chunk.schema.names if name in self._types])
         rows = Rows.from_batch(stored if keep.all() else stored.filter(pa.array(keep)), self._types)
@@ -105,7 +112,25 @@ class _IngestTask:
                 times = rows.times(self._stream.time)
                 self._times.append(times[:: max(1, -(-len(times) // SAMPLED_TIMES))])
 
+    def _numbered(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with a number that no other row of the stream has."""
+        first = (self._order.step << STEP_BITS) + (self._places.partition << TASK_BITS) + self._rows
+        return chunk.append_column(id_column(self._stream.number), pa.array(np.arange(first, first + chunk.num_rows)))
+
+    def _call_roll(self, chunk: pa.RecordBatch) -> None:
+        """Remember every on-time row, also those that no result can have: a window of rows counts them."""
+        if chunk.num_rows == 0:
+            return
+        if self._roll is None:
+            self._roll = BlockWriter(self._places.files, f"{self._places.blocks}/{self._places.name}.roll")
+            self._roll.__enter__()
+        own = [name for name in chunk.schema.names if name == id_column(self._stream.number) or name[0] != "#"]
+        times = chunk.column(self._stream.time).cast(pa.int64()).to_numpy()
+        self._roll.add(0, 0, chunk.select(own), int(times.min()), int(times.max()))
+
     def close(self) -> None:
+        if self._roll is not None:
+            self._roll.__exit__(None, None, None)
         if self._block is not None:
             self._block.__exit__(None, None, None)
         if self._late is not None:
@@ -120,6 +145,7 @@ class _IngestTask:
             "late": self._late_rows,
             "newest": self._newest,
             "times": self._sampled_times(),
+            "roll": self._roll_report(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
             if self._block is None
@@ -130,6 +156,18 @@ class _IngestTask:
                 "min_time": min(segment.min_time for segment in segments),
                 "max_time": max(segment.max_time for segment in segments),
             },
+        }
+
+    def _roll_report(self) -> dict[str, Any] | None:
+        if self._roll is None:
+            return None
+        segments = self._roll.segments
+        return {
+            "stream": self._stream.number,
+            "file": f"{self._places.name}.roll",
+            "rows": self._roll.rows,
+            "min_time": min(segment.min_time for segment in segments),
+            "max_time": max(segment.max_time for segment in segments),
         }
 
     def _sampled_times(self) -> list[int]:

@@ -22,11 +22,13 @@ from braid.placement.units import Unit, is_primary, slot_of, units_of
 from braid.plan.join import JoinPlan, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
+from braid.runtime.tasks.ranking import open_ruler
 from braid.runtime.tasks.segments import SegmentStore, column_types
 from braid.state.blocks import Segment
 from braid.state.manifest import Block
 
 ROWS_AT_ONCE = 1 << 16
+EVERYWHERE = -1
 
 Found = tuple[int, int, Pairs]
 
@@ -37,6 +39,16 @@ class _Target:
 
     route: int | None
     segments: tuple[tuple[Block, StoredSegment, Unit], ...]
+
+
+@dataclass(frozen=True)
+class _Arriving:
+    """A segment of probing rows, the route they take, and the span of event times of those that start; None: all."""
+
+    file: str
+    segment: Segment
+    route: int
+    span: tuple[int, int] | None
 
 
 class SlotProbe:
@@ -51,6 +63,7 @@ class SlotProbe:
         self._sequences = [build_sequence(self.plan, head, streams) for head, streams in enumerate(order.orders)]
         self._layouts = {layout.epoch: layout for layout in order.layouts}
         self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
+        self._rulers = {ruler.stream: open_ruler(self.plan, ruler.stream, ruler.file, store) for ruler in order.rulers}
         self._targets: dict[tuple[int, int], list[_Target]] = {}
         self._waiting: dict[tuple[int, int, int], list[Rows]] = defaultdict(list)
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
@@ -83,30 +96,40 @@ class SlotProbe:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
         joined = (sequence.head, *(probe.stream for probe in sequence.probes[: self._order.first_round]))
         types = {name: kind for number in joined for name, kind in column_types(self.plan, number).items()}
-        for name, segment, span in self._arriving_segments(sequence.head, routes):
-            rows = self._store.rows(name, segment, types)
-            rows = rows if span is None else self._within(rows, sequence.head, segment, span)
+        for arriving in self._arriving_segments(sequence.head, routes):
+            rows = self._store.rows(arriving.file, arriving.segment, types)
+            rows = self._within(rows, sequence.head, arriving)
             if rows.length:
-                yield segment.route, rows
+                yield arriving.route, rows
 
-    def _arriving_segments(
-        self, head: int, routes: set[int] | None
-    ) -> Iterator[tuple[str, Segment, tuple[int, int] | None]]:
-        """Segments of probing rows; of the head's own only the rows in a span of event time start here."""
+    def _arriving_segments(self, head: int, routes: set[int] | None) -> Iterator[_Arriving]:
+        wanted = None if routes is None else routes | {EVERYWHERE}
         if self._order.first_round > 0:
             for name in self._order.carried:
-                for segment in self._store.reader(name).segments_of([head], routes):
-                    yield name, segment, None
+                for segment in self._store.reader(name).segments_of([head], wanted):
+                    yield _Arriving(name, segment, segment.route, None)
             return
         for block in self._order.blocks:
             span = self._order.admission.starting(block) if block.stream == head else None
             if span is not None:
-                for segment in self._store.reader(block.file).segments_of(None, routes):
-                    yield block.file, segment, span
+                yield from self._starting(block, span, wanted)
 
-    def _within(self, rows: Rows, stream: int, segment: Segment, span: tuple[int, int]) -> Rows:
-        after, until = span
-        if segment.min_time > after and segment.max_time <= until:
+    def _starting(self, block: Block, span: tuple[int, int], routes: set[int] | None) -> Iterator[_Arriving]:
+        """The segments of a block whose rows start in this step. Rows of older layouts go everywhere, once."""
+        layout, segments = self._layouts[block.epoch], self._store.reader(block.file).segments
+        for segment in segments:
+            if block.epoch == self._order.layouts[-1].epoch:
+                if routes is None or segment.route in routes:
+                    yield _Arriving(block.file, segment, segment.route, span)
+            elif is_primary(layout, block.stream, segment.unit):
+                yield _Arriving(block.file, segment, EVERYWHERE, span)
+
+    def _within(self, rows: Rows, stream: int, arriving: _Arriving) -> Rows:
+        """The rows of a segment that start in this step."""
+        if arriving.span is None:
+            return rows
+        after, until = arriving.span
+        if arriving.segment.min_time > after and arriving.segment.max_time <= until:
             return rows
         times = rows.times(self.plan.streams[stream].time)
         return rows.take(np.flatnonzero((times > after) & (times <= until)))
@@ -118,10 +141,10 @@ class SlotProbe:
         for sequence in self._sequences if layout.kind == "biclique" else ():
             probed = sequence.probes[self._order.first_round].stream
             visited = [unit for unit in self._owned[layout.epoch].values() if probed in unit.streams]
-            for _, segment, _ in self._arriving_segments(sequence.head, None):
+            for arriving in self._arriving_segments(sequence.head, None):
                 for unit in visited:
-                    if segment.route in unit.routes:
-                        sent[layout.epoch, unit.number] += segment.length
+                    if arriving.route in (EVERYWHERE, *unit.routes):
+                        sent[layout.epoch, unit.number] += arriving.segment.length
         return sent
 
     def _look_up(self, sequence: Sequence, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
@@ -132,7 +155,7 @@ class SlotProbe:
         if not targets:
             return
         self.lookups[sequence.head, probe.stream].probes += rows.length
-        probing = prepare(self.plan, joined, probe, rows, Counters())
+        probing = prepare(self.plan, joined, probe, rows, Counters(), self._rulers)
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
@@ -162,9 +185,17 @@ class SlotProbe:
 
     def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
         """What rows of a route look up: their own route's rows, and all of older layouts, once for all copies."""
-        alone = is_primary(self._order.layouts[-1], head, route)
         targets = self._targets_of(head, stream)
+        if route == EVERYWHERE:
+            return [self._once(target, stream) for target in targets]
+        alone = is_primary(self._order.layouts[-1], head, route)
         return [target for target in targets if target.route == route or (target.route is None and alone)]
+
+    def _once(self, target: _Target, stream: int) -> _Target:
+        """Of rows stored several times one copy."""
+        layout = self._order.layouts[-1]
+        alone = [s for s in target.segments if target.route is None or is_primary(layout, stream, s[2].number)]
+        return _Target(target.route, tuple(alone))
 
     def _targets_of(self, head: int, stream: int) -> list[_Target]:
         """What this slot holds of a stream, visible to a head. Older layouts are visited by every route."""

@@ -14,7 +14,7 @@ from braid.errors import CorruptStateError
 from braid.kernels.ordering import open_index
 from braid.kernels.probing import StoredSegment
 from braid.kernels.rows import Rows
-from braid.plan.join import JoinPlan, part_column
+from braid.plan.join import JoinPlan, id_column, part_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 
@@ -76,6 +76,7 @@ def column_types(plan: JoinPlan, stream: int) -> dict[str, str]:
     types = {column.name: column.type for column in plan.streams[stream].columns}
     hashed = [part for part in plan.parts if stream in part.streams and not part.exact]
     types.update({part_column(part.number, stream): "bigint" for part in hashed})
+    types.update({id_column(stream): "bigint"} if stream in plan.counted else {})
     return types
 
 

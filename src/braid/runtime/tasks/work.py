@@ -21,13 +21,14 @@ from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
-from braid.runtime.orders import IngestOrder, ProbeOrder, ReleaseOrder, ViewOrder
+from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.holding import HoldSink
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
 from braid.runtime.tasks.merge import merge_blocks, move_blocks
 from braid.runtime.tasks.partials import PartialSink
 from braid.runtime.tasks.probe import SlotProbe
+from braid.runtime.tasks.ranking import rank_rows
 from braid.runtime.tasks.release import SlotRelease, write_release
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
@@ -97,7 +98,7 @@ def run_ingest(
     """One ingest task: write the block, report it."""
     files, checkpoint = locate(locations.checkpoint)
     name = f"{order.run[:8]}-{order.step:012d}-{stream}-{task.partition}-{task.attempt}"
-    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name)
+    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name, task.partition)
     return told(lambda: {**ingest(plan, stream, order, places, batches), "host": task.host})
 
 
@@ -128,7 +129,8 @@ class ProbeRun:
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""
-        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried))
+        rulers = [ruler.file for ruler in self._order.rulers]
+        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried) + rulers)
         return self._probe.run()
 
     def report(self) -> dict[str, Any]:
@@ -216,11 +218,26 @@ def run_release(plan: JoinPlan, slots: int, locations: Locations, order: Release
     name = f"{order.run[:8]}-{order.step:012d}-o{task.partition:05d}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{order.run} held")
     store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
-    schema = plan.output_schema if plan.summary is None else plan.summary.schema
     work = SlotRelease(order, task.partition, slots, store)
-    results = ReleaseSink(_result_writer(locations, name, released_schema(schema, locations.timed)), locations.timed)
+    leaving = plan.leaving.append(pa.field(RELEASED_AT, pa.int64())) if locations.timed else plan.leaving
+    results = ReleaseSink(_result_writer(locations, name, leaving), leaving)
     kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
+
+
+def run_rank(plan: JoinPlan, slots: int, locations: Locations, order: RankOrder, task: Task) -> dict[str, Any]:
+    """One task of a ranking: the streams that are this slot's."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-k{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} ranks")
+    store.keep_only({*(roll.file for roll in order.rolls), *(ruler.file for ruler in order.rulers)})
+
+    def work() -> dict[str, Any]:
+        own = [stream for place, stream in enumerate(plan.counted) if place % slots == task.partition]
+        made = [rank_rows(plan, order, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
+        return {"slot": task.partition, "rulers": [ruler for ruler in made if ruler is not None]}
+
+    return told(work)
 
 
 class Results(Protocol):
@@ -267,26 +284,18 @@ class ResultSink:
 
 
 class ReleaseSink:
-    """Released rows on their way to staging: with their times, or without."""
+    """Released rows on their way to staging: with the number of their time as last column, or without."""
 
-    def __init__(self, writer: ResultWriter | None, timed: bool) -> None:
+    def __init__(self, writer: ResultWriter | None, schema: pa.Schema) -> None:
         self._sink = ResultSink(writer)
-        self._timed = timed
+        self._schema = schema
 
     def add(self, batch: pa.RecordBatch) -> None:
-        columns = batch.columns[:-1]
-        if self._timed:
-            columns.append(batch.column(batch.num_columns - 1).view(pa.int64()))
-        self._sink.add(pa.RecordBatch.from_arrays(columns, schema=released_schema(batch.schema, self._timed)))
+        columns = [*batch.columns[:-1], batch.column(batch.num_columns - 1).view(pa.int64())]
+        self._sink.add(pa.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema))
 
     def close(self) -> dict[str, Any]:
         return self._sink.close()
-
-
-def released_schema(held: pa.Schema, timed: bool) -> pa.Schema:
-    """The columns that leave: those of held rows, their time as a number or not at all."""
-    leaving = held.remove(len(held) - 1)
-    return leaving.append(pa.field(RELEASED_AT, pa.int64())) if timed else leaving
 
 
 _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()

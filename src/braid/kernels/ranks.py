@@ -1,0 +1,63 @@
+"""Windows that count rows: which rows of a stream are the last n at a time, whatever order they came in.
+
+A *ruler* has the event times and ids of a stream's newest rows in their final order: by time, among equals by all of
+the row's values. A row is among the last n at time T if fewer than n rows up to T come after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.kernels.summing import orderable
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """The newest rows of a stream in order: `times` by position; `ids`, sorted, with the `positions` they have."""
+
+    times: Numbers
+    ids: Numbers
+    positions: Numbers
+    count: int
+
+    def admits(self, ids: Numbers, until_us: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether rows are among the last `count` at the given times; those the ruler does not know are not."""
+        if len(self.ids) == 0:
+            return np.zeros(len(ids), bool)
+        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        known = self.ids[places] == ids
+        first = np.searchsorted(self.times, until_us, side="right") - self.count
+        admitted: npt.NDArray[np.bool_] = known & (self.positions[places] >= first)
+        return admitted
+
+
+def make_ruler(times: Numbers, ids: Numbers, count: int) -> Ruler:
+    """A ruler from the times and ids of rows in order."""
+    order = np.argsort(ids, kind="stable")
+    return Ruler(times, ids[order], order, count)
+
+
+def line_up(times: Numbers, values: pa.Table) -> Numbers:
+    """The positions of rows in order: by time, among equals by the columns from left to right, NULL first."""
+    order = np.argsort(times, kind="stable")
+    ordered = times[order]
+    same = ordered[1:] == ordered[:-1]
+    tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+    if len(tied) == 0:
+        return order
+    some = values.take(pa.array(order[tied]))
+    keys = {"time": pa.array(ordered[tied])}
+    for number in range(some.num_columns):
+        column = some.column(number).combine_chunks()
+        keys[f"known{number}"] = column.is_valid().cast(pa.int8())
+        keys[f"value{number}"] = orderable(column)
+    names = [(name, "ascending") for name in keys]
+    order[tied] = order[tied][pc.sort_indices(pa.table(keys), sort_keys=names).to_numpy()]
+    return order

@@ -1,0 +1,81 @@
+"""The sink that hands a step's results on as a DataFrame: to the user's own function, the console, any batch format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from braid.errors import SinkError, shortened
+from braid.runtime.tasks.work import RELEASED_AT
+from braid.state.files import Files
+from braid.state.manifest import Move
+
+ROWS_SORTED_TOGETHER = 200_000
+
+
+class FrameSink:
+    """A function of a DataFrame and the step's number: the user's own, the console, any batch format."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        schema: StructType,
+        files: Files,
+        path: str,
+        location: str,
+        function: Callable[[DataFrame, int], None],
+        ordered: bool = False,
+    ) -> None:
+        self.files = files
+        self._spark = spark
+        self._schema = schema
+        self._path = path
+        self._location = location
+        self._function = function
+        self._ordered = ordered
+
+    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+        if staged:
+            frame = read_staged(self._spark, self._schema, self._location, staged, self._ordered)
+        else:
+            frame = self._spark.createDataFrame([], self._schema)
+        try:
+            self._function(frame, step)
+        except Exception as error:  # the function is the user's own, or a format's writer, and may raise anything
+            raise SinkError(
+                f"The results of batch {step} could not be handed on: "
+                f"{type(error).__name__}: {shortened(str(error), 1000)}",
+                hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
+            ) from error
+        for file in staged:
+            self.files.delete(f"{self._path}/{file['name']}")
+        return ()
+
+    def published(self, step: int) -> None:
+        return
+
+    def sweep(self, kept: set[str]) -> None:
+        for name in self.files.list(self._path):
+            self.files.delete(f"{self._path}/{name}")
+
+
+def read_staged(
+    spark: SparkSession, schema: StructType, location: str, staged: list[dict[str, Any]], ordered: bool
+) -> DataFrame:
+    """Staged results as a DataFrame, sorted by result time where they are ordered: few in one partition."""
+    names = [f"{location}/{file['name']}" for file in staged]
+    if not ordered:
+        return spark.read.schema(schema).parquet(*names)
+    few = sum(file["rows"] for file in staged) <= ROWS_SORTED_TOGETHER
+    return ordered_frame(spark, schema, names, few)
+
+
+def ordered_frame(spark: SparkSession, schema: StructType, paths: list[str], few: bool = False) -> DataFrame:
+    """Released rows, sorted by the time they carry, which stays behind."""
+    timed = StructType([*schema.fields, StructField(RELEASED_AT, LongType())])
+    frame, time = spark.read.schema(timed).parquet(*paths), f"`{RELEASED_AT}`"
+    ordered = frame.coalesce(1).sortWithinPartitions(time) if few else frame.orderBy(time)
+    return ordered.drop(RELEASED_AT)

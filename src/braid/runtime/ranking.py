@@ -1,0 +1,51 @@
+"""The job that ranks rows before they are looked up, where windows count rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.placement.admission import ALWAYS
+from braid.plan.join import JoinPlan
+from braid.runtime.cluster import Cluster
+from braid.runtime.orders import RankOrder, RollFrom
+from braid.runtime.rounds import require_success
+from braid.state.waiting import Roll, RulerFile
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The rulers after a step, the rows that are not ranked yet, and the files that are no longer needed."""
+
+    rulers: tuple[RulerFile, ...] = ()
+    rolls: tuple[Roll, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def rank(
+    plan: JoinPlan,
+    cluster: Cluster,
+    *,
+    step: int,
+    run: str,
+    rulers: Sequence[RulerFile],
+    rolls: Sequence[Roll],
+    fresh: Sequence[Roll],
+    before_us: int,
+    until_us: int,
+) -> Ranked:
+    """Rank the rows up to `until_us` of the `rolls`, ranked up to `before_us` earlier, and of the `fresh` ones."""
+    sources = [RollFrom(roll.stream, roll.file, before_us) for roll in rolls]
+    sources += [RollFrom(roll.stream, roll.file, ALWAYS) for roll in fresh]
+    every = (*rolls, *fresh)
+    due = [s for r, s in zip(every, sources, strict=True) if r.min_time <= until_us and r.max_time > s.after_us]
+    staying = tuple(roll for roll in every if roll.max_time > until_us)
+    gone = tuple(roll.file for roll in every if roll.max_time <= until_us)
+    if not due:
+        return Ranked(tuple(rulers), staying, gone)
+    answers = cluster.rank(RankOrder(step, run, tuple(due), tuple(rulers), until_us))
+    require_success(plan, answers, step)
+    made = {ruler["stream"]: RulerFile(**ruler) for answer in answers for ruler in answer["rulers"]}
+    kept = [ruler for ruler in rulers if ruler.stream not in made]
+    replaced = tuple(ruler.file for ruler in rulers if ruler.stream in made)
+    return Ranked((*kept, *made.values()), staying, (*gone, *replaced))

@@ -1,0 +1,87 @@
+"""Which results have left after each batch, by the rule alone: every stream that is not idle has reached their time.
+
+The second account of watermarks, idleness and releases: plain loops over rows, written apart from the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from braid.testing import Condition, OracleStream, answer
+
+NEVER = -(1 << 62)
+Rows = Mapping[str, Sequence[dict[str, Any]]]
+Results = Counter[tuple[Any, ...]]
+
+
+@dataclass
+class Releases:
+    """Plays the batches of a case; `left` is what has been let out so far."""
+
+    streams: Sequence[OracleStream]
+    conditions: Sequence[Condition]
+    began_ms: int
+    left: Results = field(default_factory=Counter)
+    frontier: int = NEVER
+
+    def __post_init__(self) -> None:
+        self._kept: dict[str, list[dict[str, Any]]] = {stream.name: [] for stream in self.streams}
+        self._marks = {stream.name: NEVER for stream in self.streams}
+        self._newest = {stream.name: NEVER for stream in self.streams}
+        self._heard = {stream.name: self.began_ms for stream in self.streams}
+
+    def batch(self, rows: Rows, now_ms: int) -> None:
+        """A batch arrives; what may leave does."""
+        marks = self._reached(now_ms)
+        for stream in self.streams:
+            for row in rows.get(stream.name, ()):
+                time = row[stream.time]
+                if time is None:
+                    continue
+                self._heard[stream.name] = now_ms
+                self._newest[stream.name] = max(self._newest[stream.name], time)
+                if time >= marks[stream.name]:
+                    self._kept[stream.name].append(row)
+        self._marks = marks
+        self.tick(now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Time passes; when every stream is silent, nothing is waited for."""
+        if len(self._idle(now_ms)) == len(self.streams):
+            self.flush()
+            return
+        self.frontier = max(self.frontier, min(self._reached(now_ms).values()) - self._counting)
+        self.left = Counter({row: n for row, n in self._found().items() if row[-1] <= self.frontier})
+
+    def flush(self) -> None:
+        """Everything leaves, and what comes earlier than that is late."""
+        self.left = self._found()
+        if self.left:
+            self.frontier = max(self.frontier, *[row[-1] for row in self.left])
+        self._marks = {name: max(mark, self.frontier + self._counting) for name, mark in self._marks.items()}
+
+    @property
+    def _counting(self) -> int:
+        """Where windows count rows, a time is complete when every stream has passed it."""
+        return int(any(stream.window_rows is not None for stream in self.streams))
+
+    def _found(self) -> Results:
+        return answer(self.streams, self._kept, self.conditions)
+
+    def _idle(self, now_ms: int) -> set[str]:
+        limits = {stream.name: stream.idle_after_ms for stream in self.streams}
+        return {name for name, limit in limits.items() if limit is not None and now_ms - self._heard[name] >= limit}
+
+    def _reached(self, now_ms: int) -> dict[str, int]:
+        marks = dict(self._marks)
+        for stream in self.streams:
+            if stream.lateness_us is not None and self._newest[stream.name] > NEVER:
+                marks[stream.name] = max(marks[stream.name], self._newest[stream.name] - stream.lateness_us)
+        idle = self._idle(now_ms)
+        awake = [mark for name, mark in marks.items() if name not in idle]
+        if awake:
+            marks |= {name: max(marks[name], min(awake)) for name in idle}
+        return marks

@@ -1,0 +1,239 @@
+"""Ordered results without Spark: after every step exactly what may leave has left, in order, whatever holds it back.
+
+`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from braid.control import merging, ordering, releasing
+from braid.control.ordering import Ordering
+from braid.runtime.tasks import holding, ingest, release
+from braid.state.files import LocalFiles
+from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
+from tests.oracle.ordering import Releases
+from tests.properties.cases import Case, make_case, results_of, strategies
+
+ONLY = os.environ.get("BRAID_SEED")
+CASES = int(os.environ.get("BRAID_CASES", "60"))
+PLAIN = [int(ONLY)] if ONLY else list(range(11_000, 11_000 + CASES))
+CRASHED = [int(ONLY)] if ONLY else list(range(12_000, 12_000 + CASES * 2 // 3))
+COUNTED = [int(ONLY)] if ONLY else list(range(14_000, 14_000 + CASES // 2))
+CRAMPED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 3))
+POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
+
+
+def ordered_case(seed: int, small: bool = False) -> Case:
+    """A case whose streams may be far apart, silent, or end; lateness may have no limit in one stream at most."""
+    chance = random.Random(seed)
+    case = make_case(seed, small=small)
+    limits = [stream.lateness_us for stream in case.streams]
+    open_ended = limits.count(None)
+    streams = tuple(
+        replace(stream, lateness_us=0 if stream.lateness_us is None and open_ended > 1 else stream.lateness_us)
+        for stream in case.streams
+    )
+    batches = list(case.batches)
+    behind = chance.choice(streams).name
+    kind = chance.choice(("as it is", "behind", "ends", "bursts"))
+    if kind == "behind":
+        batches = [{**b, behind: [] if n % 2 else b.get(behind, [])} for n, b in enumerate(batches)]
+    elif kind == "ends":
+        batches = [{**b, behind: b.get(behind, []) if n < 2 else []} for n, b in enumerate(batches)]
+    elif kind == "bursts" and len(batches) > 1:
+        everything = [row for batch in batches for row in batch.get(behind, [])]
+        burst = chance.randrange(len(batches))
+        batches = [{**b, behind: everything if n == burst else []} for n, b in enumerate(batches)]
+    return replace(case, streams=streams, batches=tuple(batches), ordered=True)
+
+
+def times_of(query: InlineQuery) -> list[int]:
+    """The result times as a reader of the files by name and row sees them."""
+    return [int(time.timestamp() * 1_000_000) for time in query.published().column("result_time").to_pylist()]
+
+
+def check(case: Case, query: InlineQuery, releases: Releases, how: object) -> None:
+    got = results_of(case, query.published())
+    missing, surplus = releases.left - got, got - releases.left
+    assert got == releases.left, f"{case.describe()}\n{how}\nmissing {missing}, surplus {surplus}"
+    times = times_of(query)
+    assert times == sorted(times), f"{case.describe()}\n{how}\nout of order: {times}"
+
+
+def oracle(case: Case) -> Releases:
+    return Releases(case.streams, [predicate.condition for predicate in case.predicates], case.clock_ms[0])
+
+
+@pytest.mark.parametrize("seed", PLAIN)
+def test_what_may_leave_has_left_in_order(seed: int, tmp_path: Path) -> None:
+    case, chance = ordered_case(seed), random.Random(seed)
+    for number, policy in enumerate(POLICIES):
+        clock = ManualClock(case.clock_ms[0])
+        strategy, releases = chance.choice(strategies(case.question, chance)), oracle(case)
+        query = InlineQuery(
+            case.question,
+            str(tmp_path / str(number)),
+            strategy=strategy,
+            slots=chance.randint(1, 3),
+            clock=clock,
+            ordering=policy,
+        )
+        for batch, now in enumerate(case.clock_ms):
+            clock.now_ms = now
+            query.run(batch, case.tables(batch))
+            releases.batch(case.batches[batch], now)
+            check(case, query, releases, (policy, strategy, batch))
+        query.steps.flush()
+        releases.flush()
+        check(case, query, releases, (policy, strategy, "flush"))
+
+
+@pytest.mark.parametrize("seed", CRASHED)
+def test_crashes_restarts_and_switches_neither_lose_nor_repeat_nor_reorder(seed: int, tmp_path: Path) -> None:
+    """Every run of the query has another policy and dies at a random write; between batches time passes or all is let
+    out."""
+    case, chance = ordered_case(seed, small=True), random.Random(seed)
+    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
+    choices = strategies(case.question, chance)
+
+    def start(crash_at: int | None) -> InlineQuery:
+        files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
+        return InlineQuery(
+            case.question,
+            str(tmp_path),
+            strategy=chance.choice(choices),
+            slots=2,
+            clock=clock,
+            files=files,
+            ordering=chance.choice(POLICIES),
+        )
+
+    def survive(action: Any) -> InlineQuery:
+        for crash_at in (chance.randint(1, 12), chance.randint(1, 30), None):
+            try:
+                query = start(crash_at)
+                action(query)
+            except InjectedCrash:
+                continue
+            return query
+        raise AssertionError("the last run cannot crash")
+
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
+        releases.batch(case.batches[batch], now)
+        check(case, query, releases, (choices, batch))
+        if chance.random() < 0.2:
+            query = survive(lambda query: query.steps.flush())
+            releases.flush()
+            check(case, query, releases, (choices, batch, "flush"))
+    query = survive(lambda query: query.steps.flush())
+    releases.flush()
+    check(case, query, releases, (choices, "end"))
+
+
+def counted_case(seed: int) -> Case:
+    """A case in which some streams have windows that count rows; many rows share a time, and some are equal."""
+    chance = random.Random(seed)
+    case = ordered_case(seed)
+    counted = {stream.name for stream in case.streams if chance.random() < 0.6} or {case.streams[0].name}
+    streams = tuple(
+        replace(stream, window_us=None, window_rows=chance.choice((1, 2, 5, 30))) if stream.name in counted else stream
+        for stream in case.streams
+    )
+    batches = tuple(
+        {name: [row for row in rows for _ in range(chance.choice((1, 1, 1, 2)))] for name, rows in batch.items()}
+        for batch in case.batches
+    )
+    alike = tuple({name: [dict(row) for row in rows] for name, rows in batch.items()} for batch in batches)
+    return replace(case, streams=streams, batches=alike)
+
+
+@pytest.mark.parametrize("seed", COUNTED)
+def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any cut, any strategy and a crash in every run: the last rows are those of the oracle."""
+    case, chance = counted_case(seed), random.Random(seed)
+    if chance.random() < 0.5:
+        monkeypatch.setattr(merging, "FAN_IN", 2)
+        monkeypatch.setattr(merging, "BASE_ROWS", 4)
+    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
+    choices = strategies(case.question, chance)
+
+    def start(crash_at: int | None) -> InlineQuery:
+        files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
+        return InlineQuery(
+            case.question,
+            str(tmp_path),
+            strategy=chance.choice(choices),
+            slots=chance.randint(1, 3),
+            ingest_tasks=chance.randint(1, 3),
+            clock=clock,
+            files=files,
+            ordering=chance.choice(POLICIES),
+        )
+
+    def survive(action: Any) -> InlineQuery:
+        for crash_at in (chance.randint(1, 40), None):
+            try:
+                query = start(crash_at)
+                action(query)
+            except InjectedCrash:
+                continue
+            return query
+        raise AssertionError("the last run cannot crash")
+
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
+        releases.batch(case.batches[batch], now)
+        check(case, query, releases, (choices, batch))
+    query = survive(lambda query: query.steps.flush())
+    releases.flush()
+    check(case, query, releases, (choices, "end"))
+
+
+@pytest.mark.parametrize("seed", CRAMPED)
+def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in (
+        (ingest, "CHUNK_ROWS", 5),
+        (ingest, "SAMPLED_TIMES", 2),
+        (holding, "ROWS_PER_SEGMENT", 3),
+        (holding, "CUTS", 3),
+        (release, "ROWS_AT_ONCE", 4),
+        (release, "SAMPLED", 2),
+        (releasing, "ROWS_WORTH_A_SLOT", 2),
+        (releasing, "MOST_FILES", 2),
+        (merging, "FAN_IN", 2),
+        (merging, "CLOSED_FAN_IN", 2),
+        (merging, "BASE_ROWS", 4),
+    ):
+        monkeypatch.setattr(module, name, value)
+    case, chance = ordered_case(seed), random.Random(seed)
+    monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
+    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
+    query = InlineQuery(
+        case.question,
+        str(tmp_path),
+        strategy=chance.choice(strategies(case.question, chance)),
+        slots=chance.randint(1, 4),
+        ingest_tasks=chance.randint(1, 3),
+        clock=clock,
+        ordering=Ordering("adaptive", 0.3),
+    )
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+        releases.batch(case.batches[batch], now)
+        check(case, query, releases, batch)
+    query.steps.flush()
+    releases.flush()
+    check(case, query, releases, "flush")
