@@ -78,6 +78,10 @@ bench-full: $(TOOLS) java ## Every benchmark at full size; goes on where it was 
 bench-spine: $(TOOLS) java ## The equality join: Braid, Spark's own, DuckDB (BENCH_ARGS)
 	$(BIN)/braid bench spine --fresh --publish --dir .bench/spine $(BENCH_ARGS)
 
+.PHONY: experiments
+experiments: $(TOOLS) java ## The papers' claims, measured again, full size: a quarter of an hour
+	$(BIN)/braid experiments run bistream --full --publish
+
 ##@ Housekeeping
 .PHONY: clean
 clean: ## Remove caches, build products and what Spark left; keep .venv

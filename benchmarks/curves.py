@@ -50,7 +50,7 @@ def units(size: Size) -> Benchmark:
             {"rows_per_second": 10_000, "seconds_per_batch": 5, "batches": batches},
             batches,
             warm_up=4,
-            units=units,
+            strategy=f"Biclique(units={units})",
         )
         for units in UNITS
     }

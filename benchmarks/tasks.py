@@ -36,7 +36,7 @@ class Task:
     mode: Mode = "sustained"
     rows_per_second: float | None = None  # of a paced task
     settings: dict[str, str] = field(default_factory=dict)  # of the system, on top of its own
-    units: int | None = None  # of each side of Braid's biclique; by itself Braid chooses
+    strategy: str | None = None  # of Braid, as a user writes it; by itself Braid chooses
     latency: bool = False  # whether it runs a second time, paced at half of the rate it sustained
 
     @cached_property

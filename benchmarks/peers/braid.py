@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from benchmarks.answers import answer_of_files
 from benchmarks.pacing import follow_paced
 from benchmarks.peers.streaming import Places, Tell, follow, open_inputs, open_session, shared_settings, sink_files
+from benchmarks.strategies import strategy_of
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import batch_files, row_counts
 
@@ -53,6 +54,11 @@ def run_braid(task: Task, places: Places, tell: Tell) -> Measurement:
 
 def build_join(task: Task, frames: list[DataFrame]) -> Join:
     """The workload's question, as a user of Braid would ask it."""
+    return build_condition(task, frames).select(*task.workload.select)
+
+
+def build_condition(task: Task, frames: list[DataFrame]) -> Join:
+    """The same before anything is made of its results."""
     import braid
 
     workload = task.workload
@@ -63,9 +69,7 @@ def build_join(task: Task, frames: list[DataFrame]) -> Join:
         join = join.on(braid.udf(workload.function.function, *workload.function.columns))
     else:
         join = join.on(workload.on)
-    if task.units is not None:
-        join = join.using(braid.Biclique(units=(task.units, task.units)))
-    return join.select(*workload.select)
+    return join if task.strategy is None else join.using(strategy_of(task.strategy))
 
 
 def live_row_bytes(task: Task, places: Places) -> float:

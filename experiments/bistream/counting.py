@@ -14,6 +14,7 @@ from braid.plan.question import Question
 from braid.testing import InlineQuery
 
 ROWS_PER_BATCH = 1 << 16
+SLOTS = 2
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,6 @@ class Counted:
 def count(question: Question, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:
     """Run a question over its batches, and keep what each step said."""
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
-        query = InlineQuery(question, directory, strategy=strategy, slots=2, rows_per_batch=ROWS_PER_BATCH)
+        query = InlineQuery(question, directory, strategy=strategy, slots=SLOTS, rows_per_batch=ROWS_PER_BATCH)
         steps = [query.run(number, tables) for number, tables in enumerate(batches)]
     return Counted(tuple(step for step in steps if step is not None))

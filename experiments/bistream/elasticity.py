@@ -73,6 +73,7 @@ def following(size: Size) -> Outcome:
         f"{rows} rows a stream and step at first, steps of {STEP_SECONDS} s on a clock that the run moves; thresholds "
         "0.3 and 0.8, target 0.6, three equal wishes, at least three units a side. Nothing migrates: rows expire where "
         "they are.",
+        "Figure 12",
         claims,
         ("minute", "what"),
         tuple((f"{minute:.1f}", text) for minute, text in moves),

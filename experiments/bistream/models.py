@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
 
@@ -22,5 +23,6 @@ def model(name: str) -> Strategy:
     return Biclique((units // 2, units // 2), int(found[3]) if found[3] else None)
 
 
-def has_subgroups(name: str) -> bool:
-    return "-CR" in name
+def settings_for(query: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Those settings that can run a query: a band has no key to cut subgroups by."""
+    return tuple(name for name in names if query != "band" or "-CR" not in name)

@@ -11,12 +11,25 @@ from experiments.bistream.queries import TpchQuery
 
 @dataclass(frozen=True)
 class Size:
-    """A scale of TPC-H, the batches it is cut into, and the rows that fit a unit where that is assumed."""
+    """A scale of TPC-H, the batches it is cut into, and the rows that fit a unit where that is assumed.
+
+    What is timed on Spark has a scale of its own: `timed_batches` as fast as they are taken, or the first `paced_files`
+    of `files_in_all` on schedule.
+    """
 
     name: str
     scale_factor: float
     batches: int
     unit_rows: int
+    timed_scale: float
+    timed_batches: int
+    timed_warm_up: int
+    rounds: int
+    files_in_all: int
+    paced_files: int
+    paced_warm_up: int
+    paced_rounds: int
+    files_per_second: int = 4
 
     def query(self, name: str, window_seconds: float | None = None) -> TpchQuery:
         directory = Path(tempfile.gettempdir()) / "braid-tpch"
@@ -27,6 +40,32 @@ class Size:
 
 
 SIZES = {
-    "quick": Size("quick", 0.01, 12, 5_000),
-    "full": Size("full", 0.1, 40, 100_000),
+    "quick": Size(
+        name="quick",
+        scale_factor=0.01,
+        batches=12,
+        unit_rows=5_000,
+        timed_scale=0.01,
+        timed_batches=3,
+        timed_warm_up=1,
+        rounds=1,
+        files_in_all=60,
+        paced_files=8,
+        paced_warm_up=2,
+        paced_rounds=1,
+    ),
+    "full": Size(
+        name="full",
+        scale_factor=0.1,
+        batches=40,
+        unit_rows=100_000,
+        timed_scale=0.5,
+        timed_batches=10,
+        timed_warm_up=3,
+        rounds=3,
+        files_in_all=120,
+        paced_files=32,
+        paced_warm_up=12,
+        paced_rounds=2,
+    ),
 }

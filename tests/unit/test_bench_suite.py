@@ -18,6 +18,7 @@ from benchmarks.pacing import _quantile, _taken, paced_task, sustained_rows_a_ba
 from benchmarks.report.page import write_page
 from benchmarks.report.plots import draw
 from benchmarks.report.record import Row, read_record, write_record
+from benchmarks.strategies import strategy_of
 from benchmarks.suite import BENCHMARKS, FULL, QUICK
 from benchmarks.targets import Target, rate_ratio, step_ratio
 from benchmarks.tasks import Measurement, Task
@@ -83,6 +84,18 @@ def test_every_task_of_every_benchmark_can_be_written_down() -> None:
 
 def vars_of(task: Task) -> dict[str, Any]:
     return {name: getattr(task, name) for name in Task.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("text", ["Biclique(units=(4, 4), groups=2)", "Matrix(rows=4, columns=4)", "Auto()"])
+def test_a_strategy_is_read_from_what_it_says_of_itself(text: str) -> None:
+    assert strategy_of(text).describe() == text
+
+
+def test_a_text_that_is_no_strategy_is_refused() -> None:
+    with pytest.raises(ValueError, match="there are Partitioned, Biclique, Matrix, Auto"):
+        strategy_of("print('here')")
+    with pytest.raises(ValueError, match="malformed"):
+        strategy_of("Matrix(rows=open('here'))")
 
 
 class Systems:

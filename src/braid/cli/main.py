@@ -112,6 +112,9 @@ def experiments_list(context: typer.Context) -> None:
 def experiments_run(
     context: typer.Context,
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="Whose claims: see braid experiments list.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which of them; without any, all.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="The size of the published page.")] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Keep the record in the checkout, and make the paper's page of it.")
@@ -124,5 +127,5 @@ def experiments_run(
     """
     show_all = debug or context.obj is True
     with reported(show_all):
-        if not run_experiments(paper, full, publish):
+        if not run_experiments(paper, names or [], full, publish):
             raise typer.Exit(1)
