@@ -24,10 +24,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
 from braid.errors import QueryError, StrategyError, StreamError, WindowError
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import build_sequence, choose_orders
-from braid.optimizer.spreading import describe_cost
-from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
-from braid.plan.explain import Chosen, explain
+from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Conjunct, Output
@@ -36,6 +33,7 @@ from braid.plan.summary import Summary, Updates
 from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, quote, require_plain
 from braid.runtime.analysis.catalyst import braid_type
 from braid.runtime.batch import run_batch
+from braid.runtime.explaining import explain_query
 from braid.runtime.session import read_settings, slot_count
 from braid.runtime.transport import with_spark_types
 
@@ -150,21 +148,7 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (question, physical, layout)."""
-        orders = choose_orders(self._plan, ())
-        sequences = [build_sequence(self._plan, head, order) for head, order in enumerate(orders)]
-        print(explain(self._question, self._plan, sequences, self._chosen(), stage))
-
-    def _chosen(self) -> Chosen:
-        slots = slot_count(self._spark)
-        others = []
-        for other in (kind() for kind in STRATEGIES if not isinstance(self.strategy, kind)):
-            try:
-                layout = other.layout(self._plan, slots)
-                others.append(f"possible: {other.describe()}: {layout.kind}, {describe_cost(layout)}")
-            except StrategyError as refusal:
-                others.append(f"refused: {other.describe()}: {refusal.message}")
-        layout = self.strategy.layout(self._plan, slots)
-        return Chosen(self.strategy.describe(), layout, describe_cost(layout), slots, tuple(others))
+        print(explain_query(self._question, self._plan, self.strategy, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""

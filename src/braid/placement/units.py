@@ -66,7 +66,13 @@ def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: in
     routes = buckets(_needed(keys), layout.routes)
     group = routes % groups
     members = np.array(layout.members(stream))
-    return Placed(first + _ranks(layout, stream)[group, turn % members[group]], routes)
+    index = turn % members[group] if members.max() > 1 else 0
+    return Placed(first + _ranks(layout, stream)[group, index], routes)
+
+
+def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
+    """The subgroup of a stream's side that stores each key."""
+    return buckets(keys, layout.routes) % layout.groups[stream]
 
 
 def is_primary(layout: Layout, stream: int, unit: int) -> bool:

@@ -18,7 +18,8 @@ class Layout:
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `archive_us` is the span of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
-    subgroup of every side of a biclique, where they differ from an even share.
+    subgroup of every side of a biclique, where they differ from an even share. `most_groups` has the subgroups that a
+    biclique starts with, where hot keys may make them fewer; None where they are fixed.
     """
 
     epoch: int
@@ -27,12 +28,13 @@ class Layout:
     groups: tuple[int, ...]
     archive_us: int | None = None
     sizes: tuple[tuple[int, ...], ...] | None = None
+    most_groups: tuple[int, ...] | None = None
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Layout:
-        lists = {name: tuple(content[name]) for name in ("units", "groups")}
+        known: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
         sizes = content["sizes"]
-        return Layout(**{**content, **lists, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
+        return Layout(**{**known, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
 
     @property
     def by_key(self) -> bool:
@@ -52,6 +54,15 @@ class Layout:
         sides[stream][group] = count
         units = tuple(sum(side) for side in sides)
         return replace(self, units=units, sizes=tuple(tuple(side) for side in sides))
+
+    def regrouped(self, groups: tuple[int, ...]) -> Layout:
+        """The same with other numbers of subgroups; as many units, dealt evenly, but at least one a subgroup."""
+        units = tuple(max(count, parts) for count, parts in zip(self.units, groups, strict=True))
+        return replace(self, groups=groups, units=units, sizes=None)
+
+    def started_by(self, chosen: Layout) -> bool:
+        """Whether hot keys may have made it of the chosen one, which has subgroups that they may change."""
+        return chosen.most_groups is not None and self.most_groups == chosen.most_groups
 
     @property
     def routes(self) -> int:

@@ -16,6 +16,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.layouts import Spread, next_layout
 from braid.control.merging import Merge, decide_merges, decide_moves
 from braid.control.ordering import Ordering
+from braid.control.skew import add_counts
 from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired, lookup_marks
 from braid.errors import RecoveryError
@@ -41,7 +42,7 @@ from braid.runtime.rounds import Found, require_success, run_rounds
 from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move, View
+from braid.state.manifest import Block, DeltaRecord, Fanout, KeyCounts, Manifest, Mark, Move, View
 from braid.state.waiting import RulerFile
 
 MERGE_ROWS_A_STEP = 1_000_000
@@ -229,6 +230,7 @@ class StepRunner:
             adaptations=(*spread.adaptations, *(() if turn is None else turn.adaptations)),
             pressures=spread.pressures,
             checked_ms=spread.checked_ms,
+            key_counts=self._count_keys(reports),
         )
         if turn is not None:
             delta = replace(
@@ -332,7 +334,13 @@ class StepRunner:
             loads=subgroup_loads(self._plan, self._layouts(delta, blocks), found.reports) or self.manifest.loads,
             pressures=delta.pressures,
             checked_ms=delta.checked_ms,
+            key_counts=delta.key_counts,
         )
+
+    def _count_keys(self, reports: list[dict[str, Any]]) -> tuple[KeyCounts, ...]:
+        before = self.manifest.key_counts or (KeyCounts(),) * len(self._plan.streams)
+        seen = [[r["keys"] for r in reports if r["stream"] == stream.number] for stream in self._plan.streams]
+        return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
 
     def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:
         moves = []

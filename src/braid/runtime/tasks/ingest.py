@@ -22,6 +22,7 @@ from braid.kernels.rows import Positions, Rows
 from braid.placement.units import Placed, store_at
 from braid.plan.join import KEEP, JoinPlan, StreamPlan, id_column
 from braid.runtime.orders import IngestOrder
+from braid.runtime.tasks.sampling import KeySample
 from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
@@ -93,6 +94,7 @@ class _IngestTask:
         self._late_rows = 0
         self._newest: int | None = None
         self._times: list[npt.NDArray[np.int64]] = []
+        self._sample = KeySample(plan, stream.number)
 
     def take(self, chunk: pa.RecordBatch) -> None:
         if self._stream.window_rows is not None:
@@ -146,6 +148,7 @@ class _IngestTask:
             "newest": self._newest,
             "times": self._sampled_times(),
             "roll": self._roll_report(),
+            "keys": self._sample.report(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
             if self._block is None
@@ -208,6 +211,8 @@ class _IngestTask:
         plan, stream, layout = self._plan, self._stream.number, self._order.layout
         common = plan.common_part
         keys = None if common is None else part_keys(plan.parts[common], stream, rows)
+        if keys is not None:
+            self._sample.add(keys, rows)
         placed = store_at(layout, stream, keys, rows.length, self._order.step + self._block.rows)
         for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
