@@ -157,10 +157,7 @@ class Join:
                 ".batch() needs static DataFrames, but the streams of this join are streaming.",
                 hint="Use .writeStream to run it.",
             )
-        answer = run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
-        if self.grouping is not None and not self.grouping.groups and answer.isEmpty():
-            return self._total_of_nothing(self.grouping)
-        return answer
+        return run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
 
     @property
     def writeStream(self) -> Writer:
@@ -243,15 +240,6 @@ class Join:
             ansi=read_settings(self._spark).ansi,
             schema=_arrow_schema(self.schema),
         )
-
-    def _total_of_nothing(self, grouping: Grouping) -> DataFrame:
-        """One row, as an aggregation without groups has in SQL even when it is over nothing."""
-        values = ["0" if call.function in ("count", "count_distinct") else "NULL" for call in grouping.calls]
-        typed = [
-            f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
-            for value, field in zip(values, self.schema.fields, strict=True)
-        ]
-        return self._spark.range(1).selectExpr(*typed)
 
     def _check_elastic(self) -> None:
         if self.elasticity is None:

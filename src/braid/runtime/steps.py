@@ -282,9 +282,10 @@ class StepRunner:
 
     def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> Summed | None:
         """Add the step's results to the summary, if the query has one."""
-        if self._plan.summary is None:
+        summary = self._plan.summary
+        if summary is None:
             return None
-        return update_view(self._plan, self._cluster, self._view, delta, self._run, reports)
+        return update_view(self._plan, summary, self._cluster, self.manifest.view, delta, self._run, reports)
 
     def _split_expired(self, watermarks: Sequence[int | None]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
         marks = self._lookup_marks(watermarks)
