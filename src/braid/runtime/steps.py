@@ -74,6 +74,7 @@ class StepRunner:
         self._layout = layout
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
+        self._asked_for: int | None = None
         self.manifest = self._recover()
 
     def run(self, batch: int, flush: bool = False) -> dict[str, Any] | None:
@@ -84,6 +85,7 @@ class StepRunner:
         if batch <= self.manifest.batch:
             return None
         phases = Phases()
+        self._follow_cores()
         # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
         with phases.phase("ingest"):
             delta = self._checkpoint.read_delta(self.manifest.step + 1)
@@ -104,6 +106,7 @@ class StepRunner:
         times = decide_times(self._plan, self.manifest.marks, now)
         if not any(times.idle) or not (self._split_expired(times.watermarks)[1] or self._release_is_due(times, now)):
             return None
+        self._follow_cores()
         delta = self._fix(self.manifest.batch, now, times, self._next_layout(now), [])
         return self._complete(delta, phases)
 
@@ -133,6 +136,7 @@ class StepRunner:
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
         previous = self.manifest
+        asked = self._ask_for(delta.layout)
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
             live, expired = self._split_expired(delta.watermarks)
@@ -156,6 +160,7 @@ class StepRunner:
             if ordered is not None:
                 manifest = _in_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
+            progress["adaptations"] += asked
             manifest = replace(manifest, progress=progress)
             self._checkpoint.write_manifest(manifest)
             self.manifest = manifest
@@ -182,6 +187,19 @@ class StepRunner:
     def _next_layout(self, now_ms: int) -> Spread:
         """The layout new rows are stored under, and what was adapted for it."""
         return next_layout(self._plan, self.manifest, self._layout, self._elasticity, now_ms)
+
+    def _follow_cores(self) -> None:
+        """An elastic query works with the cores there are at each step; others keep those they started with."""
+        if self._elasticity is not None:
+            self._cluster.follow_cores()
+
+    def _ask_for(self, layout: Layout) -> list[str]:
+        """Ask for the cores of a layout that is new, or new to this run; what came of it."""
+        if self._elasticity is None or self._asked_for == layout.epoch:
+            return []
+        self._asked_for = layout.epoch
+        said = self._cluster.ask_for(layout)
+        return [] if said is None else [said]
 
     def _layouts(self, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
         """The layouts that hold rows, the step's own last."""
