@@ -143,6 +143,7 @@ class Counting:
         self._results: list[Row] = []
         self._newest: Any = None
         self._known: set[Row] = set()
+        self._silent = True
 
     def step(self, fresh: Counter[Row]) -> Counter[Row]:
         new = list(fresh.elements())
@@ -156,6 +157,9 @@ class Counting:
         self._newest = max(times, default=None)
         after = self._live()
         changed = {group for group in {**before, **after} if before.get(group, []) != after.get(group, [])}
+        if self._silent and not self._asked.groups:
+            changed.add(())
+        self._silent = False
         return Counter((*group, *self._values(after.get(group, []))) for group in changed)
 
     def _live(self) -> dict[Row, list[Row]]:

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -131,7 +131,7 @@ def lay_wire(wire: Tripwire) -> None:
     StepRunner.run = wire.around("step", StepRunner.run, lambda *_: "")  # type: ignore[method-assign]
 
 
-def start_session(master: str, scratch: str) -> SparkSession:
+def start_session(master: str, scratch: str, more: Mapping[str, str] | None = None) -> SparkSession:
     from pyspark.sql import SparkSession
 
     settings = {
@@ -149,7 +149,7 @@ def start_session(master: str, scratch: str) -> SparkSession:
         "spark.sql.streaming.metricsEnabled": "false",
     }
     builder = SparkSession.builder.master(master).appName("braid-child")
-    for name, value in settings.items():
+    for name, value in {**settings, **(more or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 

@@ -88,6 +88,28 @@ def test_a_total_of_nothing_is_one_row(feed: Callable[..., Feed]) -> None:
     assert query.groupBy("o.k").agg("count(*) AS n").batch().count() == 0
 
 
+@pytest.mark.parametrize("over", ["all", "10 seconds"])
+def test_an_aggregate_without_groups_begins_with_nothing(feed: Callable[..., Feed], tmp_path: Path, over: str) -> None:
+    orders, quotes = feed("o"), feed("q")
+    seen: dict[int, list[tuple[Any, ...]]] = {}
+
+    def run() -> None:
+        query = joined(orders.stream, quotes.stream).groupBy()
+        summed = query.agg("count(*) AS n", "sum(q.d) AS money", "count(DISTINCT q.t) AS kinds", over=over)
+        writer = summed.writeStream.foreachBatch(
+            lambda frame, step: seen.update({step: [*map(tuple, frame.collect())]})
+        )
+        writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
+
+    orders.add((1, at(1), 2, 0.0, None, "a"))
+    run()
+    orders.add((2, at(2), 2, 0.0, None, "a"))
+    run()
+    quotes.add((1, at(2), 2, 0.0, Decimal("1.25"), "b"))
+    run()
+    assert seen == {0: [(0, None, 0)], 1: [], 2: [(2, Decimal("2.50"), 1)]}
+
+
 def test_each_step_lets_out_the_groups_it_changed_and_a_restart_goes_on(
     spark: SparkSession, feed: Callable[..., Feed], tmp_path: Path
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
 import pytest
 
 from braid.kernels.keys import Keys
-from braid.placement.units import is_primary, routes_stay_local, slot_of, store_at, units_of
+from braid.placement.units import is_primary, routes_stay_local, slot_of, store_at, units_of, visitors
 from braid.plan.layout import Layout
 
 
@@ -75,6 +76,21 @@ def test_rows_are_stored_at_units_of_their_own_stream(seed: int) -> None:
         homes = [place for copies in places(layout, stream, keys, seed) for place in copies]
         assert all(stream in units[unit].streams and route in units[unit].routes for unit, route in homes)
         assert {unit for unit, _ in homes} == {unit.number for unit in units if stream in unit.streams}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_row_visits_its_own_key_in_an_older_layout(seed: int) -> None:
+    chance = random.Random(seed)
+    newest, older = random_layout(chance, 2), random_layout(chance, 2)
+    keys = np.arange(300, dtype=np.int64)
+    routes, stored = store_at(newest, 0, keys, 300, 1).routes, store_at(older, 1, keys, 300, 2).routes
+    if not (newest.by_key and older.by_key):
+        assert visitors(newest, older, 0) is None
+        return
+    visited = [visitors(newest, older, int(route)) for route in stored]
+    assert all(found is not None and route in found for route, found in zip(routes.tolist(), visited, strict=True))
+    shared = math.gcd(newest.routes, older.routes)
+    assert all(found is not None and len(found) == newest.routes // shared for found in visited)
 
 
 def test_random_routing_deals_evenly_and_needs_no_keys() -> None:

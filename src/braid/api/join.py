@@ -24,12 +24,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
 from braid.errors import QueryError, StrategyError, StreamError, WindowError
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import build_sequences, choose_orders
-from braid.optimizer.shapes import describe_shapes
-from braid.optimizer.spreading import describe_cost
-from braid.optimizer.strategies import STRATEGIES, Auto, Strategy
-from braid.optimizer.trees import in_shape, tree_orders
-from braid.plan.explain import Chosen, explain
+from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Conjunct, Output
@@ -38,6 +33,7 @@ from braid.plan.summary import Summary, Updates
 from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, quote, require_plain
 from braid.runtime.analysis.catalyst import braid_type
 from braid.runtime.batch import run_batch
+from braid.runtime.explaining import explain_query
 from braid.runtime.session import read_settings, slot_count
 from braid.runtime.transport import with_spark_types
 
@@ -152,23 +148,7 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (question, physical, layout)."""
-        chosen = self._chosen()
-        plan = in_shape(self._plan, chosen.layout.tree)
-        orders = choose_orders(plan, ()) if plan.tree is None else tree_orders(plan)
-        print(explain(self._question, plan, build_sequences(plan, orders), chosen, stage))
-
-    def _chosen(self) -> Chosen:
-        slots = slot_count(self._spark)
-        others = []
-        for other in (kind() for kind in STRATEGIES if not isinstance(self.strategy, kind)):
-            try:
-                layout = other.layout(self._plan, slots)
-                others.append(f"possible: {other.describe()}: {layout.kind}, {describe_cost(layout)}")
-            except StrategyError as refusal:
-                others.append(f"refused: {other.describe()}: {refusal.message}")
-        layout = self.strategy.layout(self._plan, slots)
-        shapes = describe_shapes(self._plan, layout.tree)
-        return Chosen(self.strategy.describe(), layout, describe_cost(layout), slots, tuple(others), shapes)
+        print(explain_query(self._question, self._plan, self.strategy, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""
@@ -177,10 +157,7 @@ class Join:
                 ".batch() needs static DataFrames, but the streams of this join are streaming.",
                 hint="Use .writeStream to run it.",
             )
-        answer = run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
-        if self.grouping is not None and not self.grouping.groups and answer.isEmpty():
-            return self._total_of_nothing(self.grouping)
-        return answer
+        return run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
 
     @property
     def writeStream(self) -> Writer:
@@ -263,15 +240,6 @@ class Join:
             ansi=read_settings(self._spark).ansi,
             schema=_arrow_schema(self.schema),
         )
-
-    def _total_of_nothing(self, grouping: Grouping) -> DataFrame:
-        """One row, as an aggregation without groups has in SQL even when it is over nothing."""
-        values = ["0" if call.function in ("count", "count_distinct") else "NULL" for call in grouping.calls]
-        typed = [
-            f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
-            for value, field in zip(values, self.schema.fields, strict=True)
-        ]
-        return self._spark.range(1).selectExpr(*typed)
 
     def _check_elastic(self) -> None:
         if self.elasticity is None:

@@ -52,6 +52,10 @@ class Run:
         """The records of the newest steps, the oldest first."""
         return list(self._execution.progress)
 
+    def explain(self, stage: str | None = None) -> None:
+        """Print the plan as it runs now: the layout in force, the hot keys and the matches that were seen."""
+        print(self._execution.explain(stage))
+
     def awaitTermination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, or for `timeout` seconds; raises the error that ended it."""
         ended = self._execution.await_end(timeout)

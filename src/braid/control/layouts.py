@@ -1,10 +1,11 @@
-"""Which layout a step stores its rows under: the strategy's, or one that the load has scaled."""
+"""Which layout a step stores its rows under: the strategy's, or what hot keys and the load have made of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
+from braid.control.skew import decide_groups
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Manifest, Pressure
@@ -23,16 +24,28 @@ class Spread:
 def next_layout(
     plan: JoinPlan, manifest: Manifest, chosen: Layout, elasticity: Elasticity | None, now_ms: int
 ) -> Spread:
-    """The newest layout, or the strategy's if that spreads rows otherwise; scaled where that is due and decided.
+    """The newest layout, or the strategy's if that spreads rows otherwise; changed where that is due and decided.
 
-    A tree stays the one it was when it was first chosen: what is stored depends on its order.
+    A tree stays the one it was when it was first chosen: what is stored depends on its order. Subgroups that hot keys
+    have changed stay changed over restarts, while the strategy starts with the same number.
     """
     newest = manifest.layout
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
-    if elasticity is None or not newest.scaled_from(chosen):
-        layout = newest if newest.same_as(chosen) else replace(chosen, epoch=newest.epoch + 1)
-        return Spread(layout)
+    base = chosen.regrouped(newest.groups) if newest.started_by(chosen) else chosen
+    continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
+    if not continues:
+        return Spread(replace(base, epoch=newest.epoch + 1))
+    regrouping = decide_groups(newest, manifest.key_counts)
+    if regrouping is not None:
+        layout = replace(newest.regrouped(regrouping.after), epoch=newest.epoch + 1)
+        said = regrouping.describe([stream.name for stream in plan.streams])
+        return Spread(layout, (said,), (), manifest.checked_ms)
+    return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
+
+
+def _scaled(plan: JoinPlan, manifest: Manifest, elasticity: Elasticity, now_ms: int) -> Spread:
+    newest = manifest.layout
     if not is_due(elasticity, manifest.checked_ms, now_ms):
         return Spread(newest, (), manifest.pressures, manifest.checked_ms)
     stored = {(load.stream, load.group): load.size for load in manifest.loads}

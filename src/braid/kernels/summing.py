@@ -123,6 +123,20 @@ def finish(summary: Summary, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.
     return pa.RecordBatch.from_arrays(typed, schema=summary.schema)
 
 
+def total_of_nothing(summary: Summary) -> pa.RecordBatch:
+    """What leaves of an aggregation without groups while there are no results: counts of 0, else NULL."""
+    counted = [call.function in ("count", "count_distinct") for call in summary.calls]
+    arrays = [
+        pa.array([0 if counts else None], field.type) for counts, field in zip(counted, summary.schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=summary.schema)
+
+
+def only_group() -> pa.Table:
+    """The group of all results, where there are no others."""
+    return pa.table({EVERYTHING: pa.array([0], pa.int8())})
+
+
 def _unit_columns(number: int, call: Call, results: pa.RecordBatch) -> dict[str, pa.Array]:
     if call.function == "count_distinct":
         return {}

@@ -6,8 +6,8 @@ Biclique: one route for everything (random), or routes by key (ContRand), dealt 
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 
-Between layouts routes mean nothing: there every row visits every row. Of a row's copies only the primary one takes
-part in that.
+Between layouts that place by key a row visits the routes that may hold its key; between others routes mean nothing,
+and every row visits every row. Of a row's copies only the primary one takes part in that.
 """
 
 from __future__ import annotations
@@ -64,9 +64,16 @@ def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: in
     if not layout.by_key:
         return Placed(first + turn % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
-    group = routes % groups
+    group = routes if layout.routes == groups else routes % groups
     members = np.array(layout.members(stream))
+    if members.max() == 1:
+        return Placed(first + group, routes)
     return Placed(first + _ranks(layout, stream)[group, turn % members[group]], routes)
+
+
+def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
+    """The subgroup of a stream's side that stores each key."""
+    return buckets(keys, layout.routes) % layout.groups[stream]
 
 
 def is_primary(layout: Layout, stream: int, unit: int) -> bool:
@@ -75,6 +82,14 @@ def is_primary(layout: Layout, stream: int, unit: int) -> bool:
         return True
     row, column = divmod(unit, layout.units[1])
     return (column if stream == 0 else row) == 0
+
+
+def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None:
+    """The routes of the newest layout whose keys may be under a route of an older one; None: all of them."""
+    if not (newest.by_key and older.by_key):
+        return None
+    shared = math.gcd(newest.routes, older.routes)
+    return frozenset(number for number in range(newest.routes) if number % shared == route % shared)
 
 
 def slot_of(unit: Unit, slots: int) -> int:

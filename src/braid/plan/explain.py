@@ -17,17 +17,43 @@ STAGES = ("question", "physical", "layout")
 
 @dataclass(frozen=True)
 class Chosen:
-    """The strategy that runs, the layout it gives and its cost, and what others would do or why they cannot.
-
-    `shapes` are the costs of joining by sequences and as a tree.
+    """The strategy that runs, the layout it gives and its cost, what it does about hot keys, and what others would do
+    or why they cannot. `shapes` are the costs of joining by sequences and as a tree.
     """
 
     strategy: str
     layout: Layout
     cost: str
+    hot_keys: str
     slots: int
     others: tuple[str, ...]
     shapes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How many results a lookup gave per probing row, after the streams `joined` before it."""
+
+    head: int
+    stream: int
+    joined: tuple[int, ...]
+    matches: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a run has come to after `step`: the layout in force, the hot keys, and what lookups gave."""
+
+    step: int
+    layout: Layout
+    older_layouts: int
+    hot_keys: tuple[str, ...]
+    lookups: tuple[Seen, ...]
+
+    def matches(self, head: int, stream: int, joined: Several[int]) -> float | None:
+        """What a lookup gave per row, if it has been seen."""
+        wanted = (head, stream, tuple(sorted(joined)))
+        return next((s.matches for s in self.lookups if (s.head, s.stream, s.joined) == wanted), None)
 
 
 def explain(
@@ -35,15 +61,16 @@ def explain(
     plan: JoinPlan,
     sequences: Several[Sequence],
     chosen: Chosen,
+    observed: Observed | None,
     stage: str | None,
 ) -> str:
-    """One stage, or all of them."""
+    """One stage, or all of them; of a query that runs, with what it has observed."""
     if stage is not None and stage not in STAGES:
         raise QueryError(f"There is no stage {stage!r} to explain.", hint=f"Use one of {', '.join(STAGES)}.")
     parts = {
         "question": lambda: _question(question),
-        "physical": lambda: _physical(plan, sequences),
-        "layout": lambda: _layout(chosen),
+        "physical": lambda: _physical(plan, sequences, observed),
+        "layout": lambda: _layout(chosen, observed),
     }
     return "\n\n".join(parts[name]() for name in (STAGES if stage is None else (stage,)))
 
@@ -77,7 +104,7 @@ def _selection(question: Question) -> str:
     return f"group by {groups}: {totals} over {over}, {summary.updates} updates"
 
 
-def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
+def _physical(plan: JoinPlan, sequences: Several[Sequence], observed: Observed | None) -> str:
     lines = ["== Physical plan =="]
     if not any(len(conjunct.streams) > 1 for conjunct in plan.conjuncts):
         lines.append("warning: no predicate relates the streams; this is a cross join of everything in the window")
@@ -93,18 +120,23 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence]) -> str:
         lines.append(f"  kept {_kept(plan, derived.number)}")
     for sequence in sequences:
         lines.append(f"new rows of {plan.streams[sequence.head].name}")
+        joined = [sequence.head]
         for probe in sequence.probes:
-            lines += _probe(plan, probe)
+            seen = None if observed is None else observed.matches(sequence.head, probe.stream, joined)
+            lines += _probe(plan, probe, seen)
+            joined += plan.members(probe.stream)
     if plan.jvm_outputs:
         lines.append("selection: in the JVM")
     return "\n".join(lines)
 
 
-def _probe(plan: JoinPlan, probe: Probe) -> list[str]:
-    guess = f" (guess: {EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen)"
+def _probe(plan: JoinPlan, probe: Probe, seen: float | None) -> list[str]:
+    matches = f" (guess: {EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen)"
     if len(plan.members(probe.stream)) > 1:
-        guess = ""
-    lines = [f"  look up {plan.name_of(probe.stream)} by {probe.access}: {_how(plan, probe)}{guess}"]
+        matches = ""
+    if seen is not None:
+        matches = f" (seen: {seen:,.3g} a row)"
+    lines = [f"  look up {plan.name_of(probe.stream)} by {probe.access}: {_how(plan, probe)}{matches}"]
     lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
@@ -160,19 +192,33 @@ def _kept(plan: JoinPlan, stream: int) -> str:
     return f"until {' and '.join(pieces)}"
 
 
-def _layout(chosen: Chosen) -> str:
-    layout = chosen.layout
-    lines = ["== Layout ==", f"strategy {chosen.strategy}: {layout.kind} on {chosen.slots} slots"]
+def _layout(chosen: Chosen, observed: Observed | None) -> str:
+    lines = [
+        "== Layout ==",
+        f"strategy {chosen.strategy}: {chosen.layout.kind} on {chosen.slots} slots",
+        _units(chosen.layout),
+        chosen.cost,
+        *chosen.shapes,
+        f"hot keys: {chosen.hot_keys}",
+    ]
+    if observed is not None:
+        older = {0: "", 1: "; an older layout holds rows too"}.get(
+            observed.older_layouts, f"; {observed.older_layouts} older layouts hold rows too"
+        )
+        lines.append(f"in force after step {observed.step}: {_units(observed.layout)}{older}")
+        lines += [f"hot: {key}" for key in observed.hot_keys] or ["hot: no key so far"]
+    return "\n".join([*lines, *chosen.others])
+
+
+def _units(layout: Layout) -> str:
     if layout.kind == "partitioned":
-        lines.append(f"{layout.units[0]} units, each with every stream's rows of its share of the keys")
-    elif layout.kind == "matrix":
+        return f"{layout.units[0]} units, each with every stream's rows of its share of the keys"
+    if layout.kind == "matrix":
         height, width = layout.units
-        lines.append(f"{height} rows by {width} columns of units; a row is stored {width} or {height} times")
-    else:
-        groups = ", ".join(map(str, layout.groups))
-        routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
-        lines.append(f"units per stream {', '.join(map(str, layout.units))}; {routing}")
-    return "\n".join([*lines, chosen.cost, *chosen.shapes, *chosen.others])
+        return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
+    groups = ", ".join(map(str, layout.groups))
+    routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
+    return f"units per stream {', '.join(map(str, layout.units))}; {routing}"
 
 
 def render(expression: Expression) -> str:

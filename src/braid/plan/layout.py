@@ -18,8 +18,9 @@ class Layout:
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `archive_us` is the span of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
-    subgroup of every side of a biclique, where they differ from an even share. `tree` is the order of the streams in a
-    tree of bicliques; a derived stream lives on the side of its first member. None: sequences.
+    subgroup of every side of a biclique, where they differ from an even share. `most_groups` has the subgroups that a
+    biclique starts with, where hot keys may make them fewer; None where they are fixed. `tree` is the order of the
+    streams in a tree of bicliques; a derived stream lives on the side of its first member. None: sequences.
     """
 
     epoch: int
@@ -28,14 +29,14 @@ class Layout:
     groups: tuple[int, ...]
     archive_us: int | None = None
     sizes: tuple[tuple[int, ...], ...] | None = None
+    most_groups: tuple[int, ...] | None = None
     tree: tuple[int, ...] | None = None
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Layout:
-        lists: dict[str, Any] = {name: tuple(content[name]) for name in ("units", "groups")}
-        sizes, tree = content["sizes"], content.get("tree")
-        lists["sizes"] = None if sizes is None else tuple(tuple(side) for side in sizes)
-        return Layout(**{**content, **lists, "tree": None if tree is None else tuple(tree)})
+        known: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+        sizes = content["sizes"]
+        return Layout(**{**known, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
 
     @property
     def by_key(self) -> bool:
@@ -55,6 +56,15 @@ class Layout:
         sides[stream][group] = count
         units = tuple(sum(side) for side in sides)
         return replace(self, units=units, sizes=tuple(tuple(side) for side in sides))
+
+    def regrouped(self, groups: tuple[int, ...]) -> Layout:
+        """The same with other numbers of subgroups; as many units, dealt evenly, but at least one a subgroup."""
+        units = tuple(max(count, parts) for count, parts in zip(self.units, groups, strict=True))
+        return replace(self, groups=groups, units=units, sizes=None)
+
+    def started_by(self, chosen: Layout) -> bool:
+        """Whether hot keys may have made it of the chosen one, which has subgroups that they may change."""
+        return chosen.most_groups is not None and self.most_groups == chosen.most_groups
 
     @property
     def routes(self) -> int:

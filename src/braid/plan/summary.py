@@ -48,6 +48,11 @@ class Summary:
         return not self.calls
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all results are one group, which has values even when there are none."""
+        return self.groups == 0 and not self.is_distinct
+
+    @property
     def slides(self) -> bool:
         return self.over_us is not None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 
 
@@ -11,6 +12,14 @@ class Cluster(Protocol):
     """Runs the tasks of a step and returns their reports."""
 
     slots: int
+
+    def follow_cores(self) -> None:
+        """Between two steps: let the slots be as many as there are cores now."""
+        ...
+
+    def ask_for(self, layout: Layout) -> str | None:
+        """Ask for the cores that a layout can use; what was asked and what came of it, None if nothing was."""
+        ...
 
     def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
         """Take the rows of the current batch in: one report per task."""

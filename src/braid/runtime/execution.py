@@ -23,6 +23,7 @@ from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
 from braid.plan.question import Question
+from braid.runtime.explaining import explain_query
 from braid.runtime.fingerprint import continue_plan, fingerprint
 from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
@@ -81,6 +82,7 @@ class Execution:
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
         self.id, plan = self._identify()
+        self._plan = plan
         slots = slot_count(spark)
         layout = job.strategy.layout(plan, slots)
         # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
@@ -113,6 +115,11 @@ class Execution:
         with self._step:
             self.query.stop()
         self._cluster.close()
+
+    def explain(self, stage: str | None) -> str:
+        """The plan, with what the newest manifest has seen of it."""
+        job, slots = self._job, self._cluster.slots
+        return explain_query(job.question, self._plan, job.strategy, slots, stage, self._steps.manifest)
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""

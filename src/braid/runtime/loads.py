@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from braid.placement.units import units_of
@@ -12,20 +13,32 @@ from braid.plan.layout import Layout
 from braid.state.manifest import Load
 
 
-def subgroup_loads(plan: JoinPlan, layouts: Iterable[Layout], reports: Iterable[dict[str, Any]]) -> tuple[Load, ...]:
-    """The bytes that each subgroup of each side of a biclique holds, in whatever layout its rows were stored."""
+def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[dict[str, Any]]) -> tuple[Load, ...]:
+    """The bytes that each subgroup of each side of a biclique holds; the newest layout is the last.
+
+    Rows stored under an older layout count where the newest one would have them.
+    """
+    newest = layouts[-1]
     places = {
-        (layout.epoch, unit.number): (unit.streams[0], unit.group)
+        (layout.epoch, unit.number): (unit.streams[0], _heirs(layout, newest, unit.streams[0], unit.group))
         for layout in layouts
-        if layout.kind == "biclique"
+        if layout.kind == newest.kind == "biclique"
         for unit in units_of(layout, len(plan.streams))
     }
-    loads: dict[tuple[int, int], int] = defaultdict(int)
+    loads: dict[tuple[int, int], float] = defaultdict(float)
     seen: set[tuple[int, int]] = set()
     for report in reports:
         for unit in report.get("units", ()):
             unit_place = (unit["epoch"], unit["unit"])
             if unit_place in places and unit_place not in seen:
                 seen.add(unit_place)
-                loads[places[unit_place]] += unit["stored_bytes"]
-    return tuple(Load(stream, group, size) for (stream, group), size in sorted(loads.items()))
+                stream, heirs = places[unit_place]
+                for group in heirs:
+                    loads[stream, group] += unit["stored_bytes"] / len(heirs)
+    return tuple(Load(stream, group, round(size)) for (stream, group), size in sorted(loads.items()))
+
+
+def _heirs(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
+    """The subgroups of the newest layout that have the keys of a subgroup of an older one."""
+    shared = math.gcd(older.groups[stream], newest.groups[stream])
+    return [heir for heir in range(newest.groups[stream]) if heir % shared == group % shared]

@@ -94,7 +94,8 @@ class ViewOrder:
     """Add the partial summaries of a step to the view, and let out what changed.
 
     Generations in `absorbed` are written anew with the step's own. `newest_us` is the newest result time with this
-    step's; what is older than `forget_us` is no longer needed.
+    step's; what is older than `forget_us` is no longer needed. In its `first` update an aggregation without groups lets
+    its values out, whatever they are.
     """
 
     step: int
@@ -104,6 +105,7 @@ class ViewOrder:
     absorbed: tuple[int, ...]
     newest_us: int | None
     forget_us: int | None
+    first: bool
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> ViewOrder:

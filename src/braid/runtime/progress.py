@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from braid.control.skew import hot_keys
 from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest
 
@@ -65,6 +66,10 @@ def step_progress(
         "stateBlocks": len(manifest.blocks),
         "bytesMoved": delta.moved_bytes + carried_bytes + sum(u["received_bytes"] for r in reports for u in r["units"]),
         "held": {},
+        "hotKeys": [
+            {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
+            for hot in hot_keys(manifest.layout, manifest.key_counts)
+        ],
         "adaptations": list(delta.adaptations),
     }
 

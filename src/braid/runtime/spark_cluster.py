@@ -21,9 +21,11 @@ from pyspark.sql import functions as sf
 
 from braid.errors import PredicateError, RunFailedError, StorageError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
+from braid.plan.layout import Layout
+from braid.runtime.executors import ask_for_executors
 from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline, RankFunction, ReleaseFunction, ViewFunction
-from braid.runtime.session import require_mappable_memory, use_this_python
+from braid.runtime.session import require_mappable_memory, slot_count, use_this_python
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.work import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
@@ -41,16 +43,23 @@ class SparkCluster:
     def __init__(self, spark: SparkSession, plan: JoinPlan, locations: Locations, slots: int) -> None:
         use_this_python(spark)
         require_mappable_memory(spark)
-        self.slots = slots
         self._spark = spark
         self._plan = plan
         self._locations = locations
-        self._anchor = spark.range(0, slots, 1, slots).persist()
-        self._pipeline = ProbePipeline(plan, locations, slots, self._anchor)
         self._batch: DataFrame | None = None
         self._update: DataFrame | None = None
         self._ranking: DataFrame | None = None
         self._release: DataFrame | None = None
+        self._anchor_to(slots)
+
+    def follow_cores(self) -> None:
+        slots = slot_count(self._spark)
+        if slots != self.slots:
+            self.close()
+            self._anchor_to(slots)
+
+    def ask_for(self, layout: Layout) -> str | None:
+        return ask_for_executors(self._spark, layout)
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
@@ -98,6 +107,12 @@ class SparkCluster:
 
     def close(self) -> None:
         self._anchor.unpersist()
+
+    def _anchor_to(self, slots: int) -> None:
+        self.slots = slots
+        self._anchor = self._spark.range(0, slots, 1, slots).persist()
+        self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
+        self._update = self._ranking = self._release = None
 
     def _collect(self, frame: DataFrame, order: Order) -> list[dict[str, Any]]:
         context = self._spark.sparkContext

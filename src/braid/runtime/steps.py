@@ -16,6 +16,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.layouts import Spread, next_layout
 from braid.control.merging import Merge, decide_merges, decide_moves
 from braid.control.ordering import Ordering
+from braid.control.skew import add_counts
 from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, is_expired, lookup_marks
 from braid.errors import RecoveryError
@@ -43,7 +44,7 @@ from braid.runtime.rounds import Found, require_success, run_rounds
 from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move, View
+from braid.state.manifest import Block, DeltaRecord, Fanout, KeyCounts, Manifest, Mark, Move, View
 from braid.state.waiting import RulerFile
 
 MERGE_ROWS_A_STEP = 1_000_000
@@ -75,6 +76,7 @@ class StepRunner:
         self._layout = layout
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
+        self._asked_for: int | None = None
         self.manifest = self._recover()
 
     def run(self, batch: int, flush: bool = False) -> dict[str, Any] | None:
@@ -85,6 +87,7 @@ class StepRunner:
         if batch <= self.manifest.batch:
             return None
         phases = Phases()
+        self._follow_cores()
         # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
         with phases.phase("ingest"):
             delta = self._checkpoint.read_delta(self.manifest.step + 1)
@@ -105,6 +108,7 @@ class StepRunner:
         times = decide_times(self._plan, self.manifest.marks, now)
         if not any(times.idle) or not (self._split_expired(times.watermarks)[1] or self._release_is_due(times, now)):
             return None
+        self._follow_cores()
         delta = self._fix(self.manifest.batch, now, times, self._next_layout(now), [])
         return self._complete(delta, phases)
 
@@ -134,6 +138,7 @@ class StepRunner:
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
         previous = self.manifest
+        asked = self._ask_for(delta.layout)
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
             plan = in_shape(self._plan, delta.layout.tree)
@@ -162,6 +167,7 @@ class StepRunner:
             if ordered is not None:
                 manifest = _in_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
+            progress["adaptations"] += asked
             manifest = replace(manifest, progress=progress)
             self._checkpoint.write_manifest(manifest)
             self.manifest = manifest
@@ -188,6 +194,19 @@ class StepRunner:
     def _next_layout(self, now_ms: int) -> Spread:
         """The layout new rows are stored under, and what was adapted for it."""
         return next_layout(self._plan, self.manifest, self._layout, self._elasticity, now_ms)
+
+    def _follow_cores(self) -> None:
+        """An elastic query works with the cores there are at each step; others keep those they started with."""
+        if self._elasticity is not None:
+            self._cluster.follow_cores()
+
+    def _ask_for(self, layout: Layout) -> list[str]:
+        """Ask for the cores of a layout that is new, or new to this run; what came of it."""
+        if self._elasticity is None or self._asked_for == layout.epoch:
+            return []
+        self._asked_for = layout.epoch
+        said = self._cluster.ask_for(layout)
+        return [] if said is None else [said]
 
     def _layouts(self, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
         """The layouts that hold rows, the step's own last."""
@@ -236,6 +255,7 @@ class StepRunner:
             adaptations=(*spread.adaptations, *(() if turn is None else turn.adaptations)),
             pressures=spread.pressures,
             checked_ms=spread.checked_ms,
+            key_counts=self._count_keys(reports),
         )
         if turn is not None:
             delta = replace(
@@ -303,9 +323,10 @@ class StepRunner:
 
     def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> Summed | None:
         """Add the step's results to the summary, if the query has one."""
-        if self._plan.summary is None:
+        summary = self._plan.summary
+        if summary is None:
             return None
-        return update_view(self._plan, self._cluster, self._view, delta, self._run, reports)
+        return update_view(self._plan, summary, self._cluster, self.manifest.view, delta, self._run, reports)
 
     def _live_blocks(self, plan: JoinPlan, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
         """The blocks that a step goes on with, and those it drops."""
@@ -370,12 +391,18 @@ class StepRunner:
             pressures=delta.pressures,
             checked_ms=delta.checked_ms,
             derivation=derivation(plan),
+            key_counts=delta.key_counts,
         )
 
     def _usable_fanouts(self, plan: JoinPlan) -> tuple[Fanout, ...]:
         """What was seen of lookups that mean the same now: the numbers of derived streams are those of one tree."""
         same = self.manifest.layout.tree == plan.tree
         return tuple(f for f in self.manifest.fanouts if same or f.stream < len(plan.streams))
+
+    def _count_keys(self, reports: list[dict[str, Any]]) -> tuple[KeyCounts, ...]:
+        before = self.manifest.key_counts or (KeyCounts(),) * len(self._plan.streams)
+        seen = [[r["keys"] for r in reports if r["stream"] == stream.number] for stream in self._plan.streams]
+        return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
 
     def _late_moves(self, reports: list[dict[str, Any]], step: int, now_ms: int) -> tuple[Move, ...]:
         moves = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from braid.control.views import decide_absorbed, forgettable
+from braid.control.views import decide_absorbed, forgettable, new_view
 from braid.plan.join import JoinPlan
+from braid.plan.summary import Summary
 from braid.runtime.cluster import Cluster
 from braid.runtime.orders import ViewOrder
 from braid.runtime.rounds import require_success
@@ -39,13 +40,24 @@ class Summed:
 
 
 def update_view(
-    plan: JoinPlan, cluster: Cluster, view: View, delta: DeltaRecord, run: str, reports: list[dict[str, Any]]
+    plan: JoinPlan,
+    summary: Summary,
+    cluster: Cluster,
+    before: View | None,
+    delta: DeltaRecord,
+    run: str,
+    reports: list[dict[str, Any]],
 ) -> Summed:
-    """Run the job, if the step has results; without any nothing changes, since views slide with results alone."""
+    """Run the job, if the step has results; without any nothing changes, since views slide with results alone.
+
+    Before the first step there is no view; then an aggregation without groups has values of nothing to let out.
+    """
+    view = before or new_view(cluster.slots)
+    first = before is None and summary.is_whole
     partials = tuple(report["partial"] for report in reports if report.get("partial"))
     results = sum(report["results"] for report in reports)
     sent = sum(report.get("partial_bytes", 0) for report in reports)
-    if not partials:
+    if not partials and not first:
         return Summed(view, [], (), results, sent)
     fresh_rows = sum(report.get("partial_rows", 0) for report in reports)
     newest = [report["newest_result"] for report in reports if report.get("newest_result") is not None]
@@ -57,6 +69,7 @@ def update_view(
         absorbed=decide_absorbed(view, fresh_rows),
         newest_us=max([*newest, *([] if view.newest_us is None else [view.newest_us])], default=None),
         forget_us=forgettable(plan, delta.watermarks),
+        first=first,
     )
     answers = cluster.update_view(order)
     require_success(plan, answers, delta.step)

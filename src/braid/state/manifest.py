@@ -88,6 +88,27 @@ class Load:
 
 
 @dataclass(frozen=True)
+class FrequentKey:
+    """A key that many rows of a stream have: its 64 bits, its value as text, and about how many rows."""
+
+    key: int
+    text: str
+    rows: float
+
+
+@dataclass(frozen=True)
+class KeyCounts:
+    """What was seen of a stream's keys: rows, and the most frequent keys among them, both fading from step to step."""
+
+    rows: float = 0.0
+    keys: tuple[FrequentKey, ...] = ()
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> KeyCounts:
+        return KeyCounts(content["rows"], tuple(FrequentKey(**key) for key in content["keys"]))
+
+
+@dataclass(frozen=True)
 class ViewBlock:
     """A file of a summary's view; `generation` is the step that wrote it."""
 
@@ -136,6 +157,7 @@ class Manifest:
     checked_ms: int | None = None
     waiting: Waiting | None = None
     derivation: str | None = None
+    key_counts: tuple[KeyCounts, ...] = ()
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -159,6 +181,7 @@ class Manifest:
         known["waiting"] = None if content["waiting"] is None else Waiting.from_json(content["waiting"])
         known["loads"] = tuple(Load(**load) for load in content["loads"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
+        known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
         return Manifest(**known)
 
 
@@ -191,6 +214,7 @@ class DeltaRecord:
     flush: bool = False
     arrivals: tuple[Arrival, ...] = ()
     rolls: tuple[Roll, ...] = ()
+    key_counts: tuple[KeyCounts, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -205,4 +229,5 @@ class DeltaRecord:
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         known["rolls"] = tuple(Roll(**roll) for roll in content["rolls"])
         known["arrivals"] = tuple(Arrival.from_json(arrival) for arrival in content["arrivals"])
+        known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
         return DeltaRecord(**known)

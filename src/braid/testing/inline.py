@@ -21,6 +21,7 @@ from braid.kernels.rows import Rows
 from braid.kernels.vectors import Vector
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
+from braid.plan.layout import Layout
 from braid.plan.question import Question
 from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, decode, encode
 from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe, run_rank, run_release, run_view
@@ -64,6 +65,12 @@ class InlineCluster:
     def load(self, tables: Mapping[str, pa.Table]) -> None:
         """The rows of the batch that the next `ingest` is about, by stream; a stream left out brings none."""
         self._batch = tables
+
+    def follow_cores(self) -> None:
+        """One process has as many slots as it was told."""
+
+    def ask_for(self, layout: Layout) -> str | None:
+        return None
 
     def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
         if self._batch is None:

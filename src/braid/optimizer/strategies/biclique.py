@@ -28,7 +28,8 @@ class Biclique:
     """`units` and `groups`: one number a stream, or one for all.
 
     `routing`: `random` spreads rows whatever they hold; `contrand` sends the rows of a key to one subgroup, at random
-    within it. Without it, more than one group means `contrand`. `archive`: the span of event time of a sub-index.
+    within it. Without it, more than one group means `contrand`; without `groups`, `contrand` starts with a subgroup a
+    unit, and hot keys make them fewer. `archive`: the span of event time of a sub-index.
     `shape`: how three and more streams are joined. With `sequences` a new row looks the others up one after another,
     and nothing between is stored; with `tree` intermediate results are stored, and looked up at once.
     """
@@ -59,8 +60,15 @@ class Biclique:
         streams = len(plan.streams)
         groups = self._groups(streams, slots)
         units = _each("units", self.units, streams, max(slots, *groups))
-        tree = self._tree(plan)
-        layout = Layout(0, "biclique", units, groups, archive_us=self._archive_us(), tree=tree)
+        layout = Layout(
+            epoch=0,
+            kind="biclique",
+            units=units,
+            groups=groups,
+            archive_us=self._archive_us(),
+            most_groups=groups if self._adapts else None,
+            tree=self._tree(plan),
+        )
         if layout.by_key and plan.common_part is None:
             raise StrategyError(
                 f"{self.describe()} cannot run this join: subgroups need an equality that every stream takes part in, "
@@ -103,9 +111,13 @@ class Biclique:
 
     def _groups(self, streams: int, slots: int) -> tuple[int, ...]:
         """As many as given; ContRand without a number spreads no key, until one is seen to be hot."""
-        if self.groups is None and self.routing == "contrand":
+        if self._adapts:
             return _each("units", self.units, streams, slots)
         return _each("groups", self.groups, streams, 1)
+
+    @property
+    def _adapts(self) -> bool:
+        return self.groups is None and self.routing == "contrand"
 
     def _archive_us(self) -> int | None:
         return None if self.archive is None else max(1, duration_us("Biclique(archive=...)", self.archive))

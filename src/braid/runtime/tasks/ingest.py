@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from braid.kernels.keys import index_keys, stored_keys
+from braid.kernels.keys import Keys, index_keys, stored_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
 from braid.kernels.times import row_times
@@ -24,6 +24,7 @@ from braid.placement.units import Placed, store_at
 from braid.plan.join import KEEP, JoinPlan, StreamPlan, id_column
 from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder
+from braid.runtime.tasks.sampling import KeySample
 from braid.runtime.tasks.segments import POSITIONS, column_types
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
@@ -62,9 +63,12 @@ def ingest(
 
 def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
     """Where rows are stored; those of a derived stream on the side of its first member."""
-    common = plan.common_part
-    keys = None if common is None else stored_keys(plan, common, number, rows)
-    return store_at(layout, plan.members(number)[0], keys, rows.length, salt)
+    return store_at(layout, plan.members(number)[0], common_keys(plan, number, rows), rows.length, salt)
+
+
+def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
+    """The keys that all streams share, if there are such."""
+    return None if plan.common_part is None else stored_keys(plan, plan.common_part, number, rows)
 
 
 def sorted_segments(
@@ -102,6 +106,7 @@ class _IngestTask:
         self._late_rows = 0
         self._newest: int | None = None
         self._times: list[npt.NDArray[np.int64]] = []
+        self._sample = KeySample(plan, stream.number)
 
     def take(self, chunk: pa.RecordBatch) -> None:
         if self._stream.window_rows is not None:
@@ -155,6 +160,7 @@ class _IngestTask:
             "newest": self._newest,
             "times": self._sampled_times(),
             "roll": self._roll_report(),
+            "keys": self._sample.report(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
             if self._block is None
@@ -215,7 +221,10 @@ class _IngestTask:
             block.__enter__()
             self._block = block
         plan, stream = self._plan, self._stream.number
-        placed = placed_rows(plan, self._order.layout, stream, rows, self._order.step + self._block.rows)
+        keys = common_keys(plan, stream, rows)
+        if keys is not None:
+            self._sample.add(keys, rows)
+        placed = store_at(self._order.layout, stream, keys, rows.length, self._order.step + self._block.rows)
         for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
 

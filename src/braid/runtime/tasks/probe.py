@@ -18,7 +18,7 @@ from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.optimizer.sequences import build_sequences
-from braid.placement.units import Unit, is_primary, slot_of, units_of
+from braid.placement.units import Unit, is_primary, slot_of, units_of, visitors
 from braid.plan.join import JoinPlan, Probe, Sequence
 from braid.plan.layout import Layout
 from braid.runtime.orders import ProbeOrder
@@ -36,9 +36,9 @@ Keep = Callable[[tuple[int, ...], Rows], None]
 
 @dataclass(frozen=True)
 class _Target:
-    """Segments of one stream that rows of the given route are looked up in; route None: rows of every route."""
+    """Segments of one stream that rows of the given routes are looked up in; None: rows of every route."""
 
-    route: int | None
+    routes: frozenset[int] | None
     segments: tuple[tuple[Block, StoredSegment, Unit], ...]
 
 
@@ -100,12 +100,13 @@ class SlotProbe:
 
     def _probing_rows(self, sequence: Sequence, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
         """The rows that start a head's first lookup here, by the route they carry."""
-        routes = {target.route for target in self._targets_of(sequence.head, probe.stream)}
-        if not routes:
+        targets = self._targets_of(sequence.head, probe.stream)
+        if not targets:
             return
+        known = [target.routes for target in targets if target.routes is not None]
+        routes = set().union(*known) if len(known) == len(targets) else None
         waiting: dict[int, list[Rows]] = defaultdict(list)
-        wanted = None if None in routes else {route for route in routes if route is not None}
-        for route, rows in self._arriving(sequence, entry, wanted):
+        for route, rows in self._arriving(sequence, entry, routes):
             waiting[route].append(rows)
             if sum(part.length for part in waiting[route]) >= ROWS_AT_ONCE:
                 yield route, concat_rows(waiting.pop(route))
@@ -205,35 +206,39 @@ class SlotProbe:
                     yield from self._look_up(sequence, probe, round_number, key[2], concat_rows(waiting))
 
     def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
-        """What rows of a route look up: their own route's rows, and all of older layouts, once for all copies."""
+        """What rows of a route look up: their own route's rows, and those of older layouts, once for all copies."""
         targets = self._targets_of(head, stream)
         if route == EVERYWHERE:
             return [self._once(target, stream) for target in targets]
         alone = is_primary(self._order.layouts[-1], head, route)
-        return [target for target in targets if target.route == route or (target.route is None and alone)]
+        return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
     def _once(self, target: _Target, stream: int) -> _Target:
         """Of rows stored several times one copy."""
         layout = self._order.layouts[-1]
-        alone = [s for s in target.segments if target.route is None or is_primary(layout, stream, s[2].number)]
-        return _Target(target.route, tuple(alone))
+        alone = [s for s in target.segments if target.routes is None or is_primary(layout, stream, s[2].number)]
+        return _Target(target.routes, tuple(alone))
 
     def _targets_of(self, head: int, stream: int) -> list[_Target]:
-        """What this slot holds of a stream, visible to a head. Older layouts are visited by every route."""
+        """What this slot holds of a stream, visible to a head."""
         known = self._targets.get((head, stream))
         if known is None:
-            by_route: dict[int | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
-            current = self._order.layouts[-1].epoch
+            by_routes: dict[frozenset[int] | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
             for block in self._order.blocks:
                 if block.stream == stream and self._seen_until(block, head) is not None:
                     for route, segment, unit in self._owned_segments(block):
-                        by_route[route if block.epoch == current else None].append((block, segment, unit))
-            known = [_Target(route, tuple(segments)) for route, segments in by_route.items()]
+                        by_routes[self._visitors(block.epoch, route)].append((block, segment, unit))
+            known = [_Target(routes, tuple(segments)) for routes, segments in by_routes.items()]
             self._targets[head, stream] = known
         return known
 
     def _seen_until(self, block: Block, head: int) -> int | None:
         return self._order.admission.seen_until(block, self.plan.comes_before(block.stream, head))
+
+    def _visitors(self, epoch: int, route: int) -> frozenset[int] | None:
+        """The routes of the newest layout from which a route of a layout is visited."""
+        newest = self._order.layouts[-1]
+        return frozenset({route}) if epoch == newest.epoch else visitors(newest, self._layouts[epoch], route)
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of older layouts those that stand for all copies."""

@@ -27,12 +27,14 @@ from braid.kernels.summing import (
     marked_as,
     newly_counted,
     nothing_of,
+    only_group,
+    total_of_nothing,
     unseen,
     with_hashes,
 )
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
-from braid.runtime.tasks.partials import write_tables
+from braid.runtime.tasks.partials import part_of, write_tables
 from braid.runtime.tasks.results import ResultWriter
 from braid.runtime.tasks.segments import SegmentStore
 from braid.state.blocks import Segment
@@ -59,7 +61,14 @@ class SlotView:
             leaving, added = self._slide(fresh)
         else:
             leaving, added = self._total(fresh)
+        if self._order.first and self._has_only_group and (leaving is None or leaving.num_rows == 0):
+            leaving = total_of_nothing(self._summary)
         return leaving, self._absorb(added)
+
+    @property
+    def _has_only_group(self) -> bool:
+        """Whether the one group of an aggregation without groups is in a part of this slot."""
+        return int(part_of(only_group(), self._order.view.parts)[0]) in self._parts
 
     def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         if 0 not in fresh:

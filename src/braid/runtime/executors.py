@@ -1,0 +1,53 @@
+"""Asking Spark for executors, where dynamic allocation lets their number change.
+
+A wish, not a need: the query runs with whatever executors there are, and a refusal is only told.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from braid.control.executors import Allocation, executors_for
+from braid.plan.layout import Layout
+
+ENABLED = "spark.dynamicAllocation.enabled"
+LEAST = "spark.dynamicAllocation.minExecutors"
+MOST = "spark.dynamicAllocation.maxExecutors"
+CORES = "spark.executor.cores"
+TASK_CORES = "spark.task.cpus"
+UNLIMITED = 2**31 - 1
+
+
+def ask_for_executors(spark: SparkSession, layout: Layout) -> str | None:
+    """Ask for as many as a layout can use; what was asked and what came of it, None where Spark decides alone."""
+    conf = spark.sparkContext.getConf()
+    if conf.get(ENABLED, "false") != "true":
+        return None
+    wanted = executors_for(layout, read_allocation(conf))
+    try:
+        refusal = None if request_total(spark, wanted) else "the cluster manager did not take the request"
+    except Py4JError as error:
+        refusal = str(error).splitlines()[0]
+    if refusal is None:
+        return f"asks Spark for {wanted} executors, a core for each unit of the largest side"
+    logging.getLogger(__name__).warning("Spark was asked for %d executors in vain: %s", wanted, refusal)
+    return f"asked Spark for {wanted} executors in vain: {refusal}"
+
+
+def read_allocation(conf: SparkConf) -> Allocation:
+    """The bounds that a session was configured with."""
+    cores, task_cores = (int(conf.get(name, "1") or 1) for name in (CORES, TASK_CORES))
+    least, most = int(conf.get(LEAST, "0") or 0), int(conf.get(MOST, str(UNLIMITED)) or UNLIMITED)
+    return Allocation(max(1, cores // task_cores), least, None if most == UNLIMITED else most)
+
+
+def request_total(spark: SparkSession, executors: int) -> bool:
+    """Tell the cluster manager how many executors there should be; whether it took that in."""
+    context: Any = spark.sparkContext
+    nowhere = context._jvm.PythonUtils.toScalaMap({})
+    return bool(context._jsc.sc().requestTotalExecutors(executors, 0, nowhere))

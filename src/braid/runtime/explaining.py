@@ -1,0 +1,62 @@
+"""A query's plan as text: as it would start, or as it runs after what it has seen."""
+
+from __future__ import annotations
+
+from braid.control.skew import describe_treatment, hot_keys
+from braid.errors import StrategyError
+from braid.optimizer.sequences import build_sequences, choose_orders
+from braid.optimizer.shapes import describe_shapes
+from braid.optimizer.spreading import describe_cost
+from braid.optimizer.strategies import STRATEGIES, Strategy
+from braid.optimizer.trees import in_shape, tree_orders
+from braid.plan.explain import Chosen, Observed, Seen, explain
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+from braid.state.manifest import Manifest
+
+
+def explain_query(
+    question: Question, plan: JoinPlan, strategy: Strategy, slots: int, stage: str | None, manifest: Manifest | None
+) -> str:
+    """The plan that a query starts with; with a manifest, what has become of it by then."""
+    chosen = _chosen(plan, strategy, slots)
+    plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
+    fanouts = () if manifest is None else manifest.fanouts
+    orders = choose_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)
+    observed = None if manifest is None else _observed(plan, manifest)
+    return explain(question, plan, build_sequences(plan, orders), chosen, observed, stage)
+
+
+def _chosen(plan: JoinPlan, strategy: Strategy, slots: int) -> Chosen:
+    others = []
+    for other in (kind() for kind in STRATEGIES if not isinstance(strategy, kind)):
+        try:
+            layout = other.layout(plan, slots)
+            others.append(f"possible: {other.describe()}: {layout.kind}, {describe_cost(layout)}")
+        except StrategyError as refusal:
+            others.append(f"refused: {other.describe()}: {refusal.message}")
+    layout = strategy.layout(plan, slots)
+    return Chosen(
+        strategy=strategy.describe(),
+        layout=layout,
+        cost=describe_cost(layout),
+        hot_keys=describe_treatment(layout),
+        slots=slots,
+        others=tuple(others),
+        shapes=describe_shapes(plan, layout.tree),
+    )
+
+
+def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
+    names = [stream.name for stream in plan.streams]
+    return Observed(
+        step=manifest.step,
+        layout=manifest.layout,
+        older_layouts=len(manifest.layouts) - 1,
+        hot_keys=tuple(hot.describe(names) for hot in hot_keys(manifest.layout, manifest.key_counts)),
+        lookups=tuple(
+            Seen(fanout.head, fanout.stream, fanout.joined, fanout.matches / fanout.probes)
+            for fanout in manifest.fanouts
+            if fanout.probes
+        ),
+    )

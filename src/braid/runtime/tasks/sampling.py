@@ -1,0 +1,53 @@
+"""The frequent keys of what an ingest task took in, with values a person can read: a key itself may be a hash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from braid.kernels.evaluate import evaluate
+from braid.kernels.keys import Keys
+from braid.kernels.rows import Rows
+from braid.kernels.sampling import frequent_keys
+from braid.plan.expressions import Column, Expression, columns_of
+from braid.plan.join import JoinPlan
+
+MOST_TEXT = 60
+READABLE = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string"})
+
+
+class KeySample:
+    """Adds up the frequent keys of a task's chunks."""
+
+    def __init__(self, plan: JoinPlan, stream: int) -> None:
+        part = None if plan.common_part is None else plan.parts[plan.common_part]
+        self._side = None if part is None else part.side_of(stream)
+        self._rows = 0
+        self._found: dict[int, tuple[str, float]] = {}
+
+    def add(self, keys: Keys, rows: Rows) -> None:
+        self._rows += rows.length
+        for key, count, place in frequent_keys(keys):
+            text, before = self._found.get(key) or (self._text(rows.slice(place, place + 1)), 0.0)
+            self._found[key] = (text, before + count)
+
+    def report(self) -> dict[str, Any]:
+        return {"rows": self._rows, "found": [[key, text, count] for key, (text, count) in self._found.items()]}
+
+    def _text(self, row: Rows) -> str:
+        """The key of a single row; of an expression that only the JVM evaluates, the columns it reads."""
+        if self._side is None:
+            raise ValueError("there are no keys without a key part")
+        read = self._side.columns if self._side.expression is None else (self._side.expression,)
+        text = ", ".join(_value(expression, row) for expression in read)
+        return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+
+
+def _value(expression: Expression, row: Rows) -> str:
+    if isinstance(expression, Column):
+        return str(row.array(expression.name)[0].as_py())
+    if expression.type not in READABLE:
+        return ", ".join(_value(column, row) for column in columns_of(expression))
+    vector = evaluate(expression, row.vector)
+    if vector.valid is not None and not vector.valid.all():
+        return "None"
+    return str(vector.values[0])
