@@ -67,7 +67,8 @@ def check_streaming(spark: SparkSession, seed: int, directory: Path) -> Checked:
     first = _run(spark, case, query, case.inputs, directory / "first")
     _require_equal(case, query, expected, first, "the streaming answer differs from Spark's cross join")
     order = list(range(len(case.inputs)))[::-1]
-    other = replace(query, strategy="Biclique(units=3)" if "Biclique" not in query.strategy else "Auto()")
+    tree = "Biclique(units=3, shape='tree')"
+    other = replace(query, strategy=tree if "Biclique" not in query.strategy else "Auto()")
     second = _run(spark, case, other, case.inputs, directory / "second", order)
     _require_equal(case, other, expected, second, f"another strategy and order {order} of streams changed the answer")
     return _summary([first, second])
