@@ -129,12 +129,19 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
     elastic = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 9_000)), 1, 3) if scales else None
     clock, adaptations, hot = ManualClock(0), [], []
     tasks = chance.randint(1, 2)
+    strategy: Strategy = chance.choice((Auto(), Biclique(routing="contrand", shape="tree")))
     query: InlineQuery | None = None
     for number in range(len(case.batches)):
         clock.now_ms += 10
         if query is None or restarts:
             query = InlineQuery(
-                case.question, str(tmp_path), slots=slots, ingest_tasks=tasks, clock=clock, elasticity=elastic
+                case.question,
+                str(tmp_path),
+                strategy=strategy,
+                slots=slots,
+                ingest_tasks=tasks,
+                clock=clock,
+                elasticity=elastic,
             )
         progress = query.run(number, case.tables(number))
         assert progress is not None
