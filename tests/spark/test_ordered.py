@@ -232,8 +232,8 @@ def test_the_count_of_different_items_of_the_last_ten_minutes(feed: Callable[...
     feeds = {name: feed(name, "ts timestamp, item string") for name in "st"}
     rows: dict[str, list[dict[str, Any]]] = {}
     for name, fed in feeds.items():
-        times = sorted(chance.randint(0, 45) for _ in range(40))
-        rows[name] = [{"ts": time * minute, "item": chance.choice("abcde")} for time in times]
+        times = sorted(chance.randint(0, 90) for _ in range(40))
+        rows[name] = [{"ts": time * minute, "item": chance.choice("abcdefgh")} for time in times]
         for first in range(0, 40, 10):
             fed.add(*((at(row["ts"] / 1e6), row["item"]) for row in rows[name][first : first + 10]))
     releases = Releases(
