@@ -303,6 +303,19 @@ def test_the_count_of_different_items_of_the_last_ten_minutes(policy: Ordering, 
     assert {row[0] for row, _ in expected.left} >= {1, 2, 3}
 
 
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_an_item_that_comes_again_at_the_last_moment_counts_once(pieces: int, tmp_path: Path) -> None:
+    """At ten minutes it is still there; after another half it is not, and something else must come to tell so."""
+    moments = (("fig", 0), ("fig", 20), ("fig", 40), ("kiwi", 41), ("kiwi", 61), ("kiwi", 82))
+    rows = [{"ts": half * MINUTE // 2, "item": item} for item, half in moments]
+    query = InlineQuery(distinct_items(), str(tmp_path), ordering=POLICIES[1])
+    for number, batch in enumerate(cut(random.Random(pieces), {"s": rows, "t": rows}, pieces)):
+        query.run(number, {name: item_table(part) for name, part in batch.items()})
+    query.steps.flush()
+    wanted = [(1, 0), (2, 41), (1, 61)]
+    assert published(query.published()) == [(count, half * MINUTE // 2) for count, half in wanted]
+
+
 def test_a_silent_stream_lets_changes_go_by_the_clock(tmp_path: Path) -> None:
     clock = ManualClock(0)
     asked = Asked((), (("count", ()),), None, "batched")
