@@ -75,8 +75,12 @@ class PartialSink:
 
 
 def keeps_times(summary: Summary) -> bool:
-    """Whether partial summaries keep every time of a value: where it ceases to count in order."""
-    return summary.ordered and summary.slides
+    """Whether partial summaries keep every time of a value or a distinct row.
+
+    In order, a value ceases to count after its newest time, and a distinct row moves the newest released time even
+    where it is known.
+    """
+    return summary.ordered and (summary.slides or summary.is_distinct)
 
 
 def write_partials(
@@ -84,7 +88,8 @@ def write_partials(
 ) -> dict[str, Any]:
     """Write partial summaries as a block, and report it as one that may be held."""
     times = np.unique(tables[0][TIME].to_numpy()) if summary.ordered else np.zeros(1, np.int64)
-    rows, size = write_tables(summary, tables, parts, files, path, times if keeps_times(summary) else None)
+    of_all = times if summary.ordered and summary.slides else None
+    rows, size = write_tables(summary, tables, parts, files, path, of_all)
     span = {"min_time": int(times[0]), "max_time": int(times[-1])}
     return {"file": path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
 
