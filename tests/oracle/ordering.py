@@ -19,13 +19,17 @@ Results = Counter[tuple[Any, ...]]
 
 @dataclass
 class Releases:
-    """Plays the batches of a case; `left` is what has been let out so far."""
+    """Plays the batches of a case; `left` is what has been let out so far.
+
+    Where they leave when `passed`, every stream must be later than their time, and what comes at it afterwards is late.
+    """
 
     streams: Sequence[OracleStream]
     conditions: Sequence[Condition]
     began_ms: int
     left: Results = field(default_factory=Counter)
     frontier: int = NEVER
+    passed: bool = False
 
     def __post_init__(self) -> None:
         self._kept: dict[str, list[dict[str, Any]]] = {stream.name: [] for stream in self.streams}
@@ -66,7 +70,7 @@ class Releases:
     @property
     def _counting(self) -> int:
         """Where windows count rows, a time is complete when every stream has passed it."""
-        return int(any(stream.window_rows is not None for stream in self.streams))
+        return int(self.passed or any(stream.window_rows is not None for stream in self.streams))
 
     def _found(self) -> Results:
         return answer(self.streams, self._kept, self.conditions)

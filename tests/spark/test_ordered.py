@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
 
 import braid
 from braid import errors
+from braid.testing import Condition, OracleStream
+from tests.oracle.changes import Changes
 from tests.oracle.feeds import Feed, Place, at
+from tests.oracle.ordering import Releases
 
 ROW = "id bigint, ts timestamp, k int"
 POLICIES = ("sync-filter", "filter-order", "adaptive")
@@ -214,3 +219,80 @@ def test_settings_without_a_meaning_are_refused(
     streams = [braid.stream(n, f.static, time="ts", window="1 second") for n, f in (("o", orders), ("q", quotes))]
     with pytest.raises(errors.QueryError, match=said.replace("(", r"\(").replace(")", r"\)")):
         braid.join(*streams).ordered(**arguments)
+
+
+def items_joined(left: DataFrame, right: DataFrame) -> braid.Join:
+    streams = [braid.stream(name, df, time="ts", window="10 minutes") for name, df in (("s", left), ("t", right))]
+    return braid.join(*streams).on("s.item = t.item")
+
+
+def test_the_count_of_different_items_of_the_last_ten_minutes(feed: Callable[..., Feed], place: Place) -> None:
+    """SELECT COUNT(DISTINCT S.item) over 10 minutes of S join T on item: its whole sequence of values."""
+    chance, minute = random.Random(11), 60_000_000
+    feeds = {name: feed(name, "ts timestamp, item string") for name in "st"}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name, fed in feeds.items():
+        times = sorted(chance.randint(0, 90) for _ in range(40))
+        rows[name] = [{"ts": time * minute, "item": chance.choice("abcdefgh")} for time in times]
+        for first in range(0, 40, 10):
+            fed.add(*((at(row["ts"] / 1e6), row["item"]) for row in rows[name][first : first + 10]))
+    releases = Releases(
+        [OracleStream(name, 10 * minute) for name in "st"],
+        [Condition(("s", "t"), lambda s, t: s["item"] == t["item"])],
+        0,
+    )
+    releases.batch(rows, 0)
+    releases.flush()
+    expected = Changes([], lambda live: (len({row[1] for row in live}),), 10 * minute)
+    expected.release(releases.left)
+    query = items_joined(feeds["s"].stream, feeds["t"].stream).groupBy()
+    counted = query.agg("count(DISTINCT s.item) AS items", over="10 minutes").ordered()
+    run = place.run(counted, endOfInput="flush")
+    names = sorted(Path(place.output).glob("*.parquet"))
+    got = [(row["items"], row["result_time"]) for path in names for row in pq.read_table(path).to_pylist()]
+    assert got == [(row[0], at(time / 1e6)) for row, time in expected.left]
+    assert sum(progress["numOutputRows"] for progress in run.recentProgress) == len(got) > 10
+
+
+def test_ordered_aggregates_say_when_and_end_as_unordered_ones(spark: SparkSession, feed: Callable[..., Feed]) -> None:
+    orders, quotes = asynchronous(feed)
+    streams = [braid.stream(n, f.static, time="ts", window="20 seconds") for n, f in (("o", orders), ("q", quotes))]
+    grouped = braid.join(*streams).on("o.k = q.k").groupBy("o.k")
+    calls = ("count(*) AS n", "sum(CAST(q.id AS decimal(10, 2)) / 3) AS total", "max(CAST(o.id AS string)) AS last")
+    plain, ordered_one = grouped.agg(*calls), grouped.agg(*calls).ordered()
+    assert ordered_one.schema.fieldNames() == ["k", "n", "total", "last", "result_time"]
+    assert ordered_one.schema["result_time"].dataType == TimestampType()
+    history = [tuple(row) for row in ordered_one.batch().collect()]
+    times = [row[-1] for row in history]
+    assert times == sorted(times)
+    assert {row[0]: row[:-1] for row in history} == {row["k"]: tuple(row) for row in plain.batch().collect()}
+    nothing = braid.join(*streams).on("o.k > 10 + q.k").groupBy().agg("count(*) AS n").ordered().batch()
+    assert nothing.count() == 0
+
+
+def test_distinct_rows_leave_at_their_first_time(feed: Callable[..., Feed], place: Place) -> None:
+    orders, quotes = asynchronous(feed)
+    seen: list[int] = []
+    query = braid.join(
+        braid.stream("o", orders.stream, time="ts", window="20 seconds"),
+        braid.stream("q", quotes.stream, time="ts", window="20 seconds"),
+    )
+    distinct = query.on("o.k = q.k").select("o.id AS o").distinct().ordered("filter-order")
+    writer = distinct.writeStream.foreachBatch(lambda frame, _: seen.extend(row["o"] for row in frame.collect()))
+    writer = writer.option("checkpointLocation", str(place.checkpoint)).option("endOfInput", "flush")
+    writer.trigger(availableNow=True).start().awaitTermination()
+    kinds = {first + n: n % 2 for first in (0, 10, 20) for n in (7, 3, 9, 0, 5)}
+    on_time = {1: 1, 4: 0, 8: 0, 6: 1, 22: 1, 15: 0}
+    first = {o: min(max(o, q) for q, j in on_time.items() if j == k and abs(o - q) <= 20) for o, k in kinds.items()}
+    assert sorted(seen) == sorted(first)
+    assert [first[o] for o in seen] == sorted(first.values())
+
+
+def test_a_second_column_with_the_name_of_the_time_is_refused(feed: Callable[..., Feed]) -> None:
+    orders, quotes = feed("o").add((1, at(1), 1)), feed("q").add((1, at(1), 1))
+    streams = [braid.stream(n, f.static, time="ts", window="1 second") for n, f in (("o", orders), ("q", quotes))]
+    grouped = braid.join(*streams).groupBy("o.k").agg("count(*) AS Result_Time")
+    with pytest.raises(errors.QueryError, match="Rename the other"):
+        grouped.ordered()
+    with pytest.raises(errors.QueryError, match="column result_time of its own"):
+        braid.join(*streams).ordered().groupBy("result_time").agg("count(*)")

@@ -137,10 +137,14 @@ class Join:
     def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
         """Let results leave in non-decreasing `result_time`, over the whole life of the query.
 
+        Of an aggregation that is a row per group and `result_time` at which its values changed, with that time.
+
         `sync-filter` holds rows until every stream has reached them, `filter-order` joins at once and holds results,
         `adaptive` changes between them: to the second where lookups take at least `alpha` of the time.
         """
-        return replace(self, ordering=read_ordering(policy, alpha))
+        ordered = replace(self, ordering=read_ordering(policy, alpha))
+        _ = ordered._time_of_changes
+        return ordered
 
     def plan(self) -> JoinPlan:
         """What will run; raises what only shows when the query is seen whole."""
@@ -185,10 +189,27 @@ class Join:
     @cached_property
     def schema(self) -> StructType:
         """The columns of the result."""
+        return _struct([*self._values_of_groups, *self._time_of_changes])
+
+    @cached_property
+    def _values_of_groups(self) -> list[tuple[str, str]]:
+        """The names and types of what leaves of each group, or of each result."""
         if self.grouping is None:
-            return _struct((output.name, output.type_json) for output in self._chosen_outputs)
+            return [(output.name, output.type_json) for output in self._chosen_outputs]
         groups = [(output.name, output.type_json) for output in self.grouping.groups]
-        return _struct([*groups, *zip(self.grouping.names, self.grouping.types_json, strict=True)])
+        return [*groups, *zip(self.grouping.names, self.grouping.types_json, strict=True)]
+
+    @cached_property
+    def _time_of_changes(self) -> list[tuple[str, str]]:
+        """The last column of an ordered aggregation: the result time at which the values of a group became these."""
+        if self.grouping is None or self.ordering is None:
+            return []
+        if any(name.lower() == RESULT_TIME for name, _ in self._values_of_groups):
+            raise QueryError(
+                f"An ordered aggregation has a column {RESULT_TIME} of its own, and another one has this name.",
+                hint=f"Rename the other, as in .groupBy('{RESULT_TIME} AS time').",
+            )
+        return [(RESULT_TIME, self._time_output[0].type_json)]
 
     @cached_property
     def _analyzer(self) -> Analyzer:
@@ -208,10 +229,13 @@ class Join:
     @cached_property
     def _time_of(self) -> int | Literal["result"] | None:
         """Whose time results carry: their own, for their order or a summary, or one by which a row is forgotten."""
-        if self.grouping is not None:
-            return None if self.over_us is None else "result"
+        return "result" if self.ordering is not None or self.over_us is not None else self._bounded_by
+
+    @cached_property
+    def _bounded_by(self) -> int | Literal["result"] | None:
+        """Whose time, among the selected columns, bounds how long a distinct row may come again."""
         if not self.different:
-            return None if self.ordering is None else "result"
+            return None
         read = {o.expression.name for o in self._chosen_outputs if isinstance(o.expression, Column)}
         if RESULT_TIME in read:
             return "result"
@@ -238,7 +262,9 @@ class Join:
             updates=self.updates,
             time_of=self._time_of,
             ansi=read_settings(self._spark).ansi,
-            schema=_arrow_schema(self.schema),
+            schema=_arrow_schema(_struct(self._values_of_groups)),
+            bounded_by=self._bounded_by,
+            ordered=self.ordering is not None,
         )
 
     def _check_elastic(self) -> None:
@@ -282,8 +308,6 @@ class Join:
 
     @cached_property
     def _question(self) -> Question:
-        if self.ordering is not None and (self.grouping is not None or self.different):
-            raise QueryError(".ordered cannot be combined with .agg or .distinct yet.")
         self._check_counted()
         settings = read_settings(self._spark)
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)

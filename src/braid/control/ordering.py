@@ -56,14 +56,15 @@ def decide_turn(
 ) -> Turn:
     """The turn of a step after which the streams have reached `marks`. When all are silent nothing waits for them.
 
-    Which rows are the last at a time is known when every stream has passed it: so long rows wait, whatever the policy.
+    Results that leave by whole times wait until every stream has passed them. Which rows are the last at a time is
+    known only then: so long rows wait, whatever the policy.
     """
     holds: Holds
     said: tuple[str, ...]
     times = decide_times(plan, marks, now_ms)
     reached = [mark for mark in times.watermarks if mark is not None]
     frontier = min(reached) if len(reached) == len(times.watermarks) else None
-    if plan.counted and frontier is not None:
+    if plan.by_whole_times and frontier is not None:
         frontier -= 1
     holds, said = ("rows", ()) if plan.counted else choose_holds(ordering, waiting, slots)
     return Turn(holds, later(waiting.frontier_us, frontier), all(times.idle), said)

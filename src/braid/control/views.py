@@ -43,11 +43,11 @@ def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
     of a stream repeats while that stream's row may come, or may still be joined.
     """
     summary = plan.summary
-    if summary is None or summary.time_of is None or not summary.is_distinct:
+    if summary is None or summary.bounded_by is None:
         return None
     limits: list[int | None] = list(watermarks)
-    if summary.time_of != "result":
-        own = summary.time_of
+    if summary.bounded_by != "result":
+        own = summary.bounded_by
         reaches = plan.retention_us[own]
         limits = [
             watermark if other == own else _earlier(watermark, reaches[other])
@@ -55,6 +55,23 @@ def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
         ]
     known = [limit for limit in limits if limit is not None]
     return min(known) if len(known) == len(limits) else None
+
+
+def forgettable_in_order(plan: JoinPlan, frontier_us: int | None) -> int | None:
+    """The same where results leave in order, and known rows have the result time of their first.
+
+    Later results are not older than the frontier. Those with the event time of a stream's row are no newer than that
+    may still be joined, and the row is no newer than the first result of it.
+    """
+    summary = plan.summary
+    if summary is None or summary.bounded_by is None or frontier_us is None:
+        return None
+    if summary.bounded_by == "result":
+        return frontier_us
+    own = summary.bounded_by
+    reaches = [reach for other, reach in enumerate(plan.retention_us[own]) if other != own]
+    known = [reach for reach in reaches if reach is not None]
+    return frontier_us - max(0, *known) if len(known) == len(reaches) else None
 
 
 def _earlier(watermark: int | None, reach: int | None) -> int | None:

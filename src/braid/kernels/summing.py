@@ -1,9 +1,9 @@
 """Partial summaries: tables of groups with partial totals, which add up to larger ones in any order.
 
-Table 0 has a row per group (and result time, where the summary slides): how many results, and for every call its
-partial columns. Each call that counts different values has a table of its own, with a row per group and value. A
-distinct selection has only table 0, without totals. Every table has the hash of what it is looked up by, and is kept
-sorted by it.
+Table 0 has a row per group (and result time, where the summary slides or waits for its order): how many results, and
+for every call its partial columns. Each call that counts different values has a table of its own, with a row per group
+and value. A distinct selection has only table 0, without totals. Every table has the hash of what it is looked up by,
+and is kept sorted by it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def unit_rows(summary: Summary, results: pa.RecordBatch) -> list[pa.Table]:
     return tables
 
 
-def add_up(summary: Summary, number: int, tables: Sequence[pa.Table]) -> pa.Table:
-    """One table of the given number from several, a row for each of its keys."""
+def add_up(summary: Summary, number: int, tables: Sequence[pa.Table], apart: bool = False) -> pa.Table:
+    """One table of the given number from several, a row for each of its keys; `apart`: and for each time."""
     plain = [table.drop_columns([HASH]) if HASH in table.column_names else table for table in tables]
     whole = pa.concat_tables(plain, promote_options="default")
-    keys = key_columns(summary, number, whole)
+    keys = key_columns(summary, number, whole, apart)
     totals = [name for name in whole.column_names if name not in keys]
     _require_room(summary, whole, totals)
     grouped = whole.group_by(keys, use_threads=False)
@@ -60,10 +60,14 @@ def add_up(summary: Summary, number: int, tables: Sequence[pa.Table]) -> pa.Tabl
     return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
 
 
-def key_columns(summary: Summary, number: int, table: pa.Table) -> list[str]:
-    """The columns whose values a row stands for; a set that slides keeps the newest time of each value."""
+def key_columns(summary: Summary, number: int, table: pa.Table, apart: bool = False) -> list[str]:
+    """The columns whose values a row stands for.
+
+    A set that slides keeps the newest time of each value; another one, and a distinct selection, keeps the first.
+    """
     keys = [name for name in table.column_names if name[0] in "gv"]
-    return [*keys, TIME] if number == 0 and TIME in table.column_names else keys
+    by_time = apart or (number == 0 and not summary.is_distinct)
+    return [*keys, TIME] if by_time and TIME in table.column_names else keys
 
 
 def with_hashes(summary: Summary, number: int, table: pa.Table) -> pa.Table:
@@ -86,16 +90,19 @@ def group_hashes(table: pa.Table) -> Keys:
 
 
 def unseen(summary: Summary, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
-    """The rows of `fresh` that are not in `known`, which has all that share a hash with them."""
+    """The rows of `fresh` that are not in `known`, which has all that share a hash with them; their first times too."""
     keys = key_columns(summary, number, fresh)
-    marked = pa.concat_tables([marked_as(0, fresh.select(keys)), marked_as(1, known.select(keys))])
-    found = marked.group_by(keys, use_threads=False).aggregate([(FRESH, "max")])
-    return found.filter(pc.equal(found[f"{FRESH}_max"], 0)).select(keys).combine_chunks()
+    times = [name for name in fresh.column_names if name == TIME and name not in keys]
+    both = [marked_as(0, fresh.select([*keys, *times])), marked_as(1, known.select(keys))]
+    marked = pa.concat_tables(both, promote_options="default")
+    found = marked.group_by(keys, use_threads=False).aggregate([(FRESH, "max"), *((name, "min") for name in times)])
+    novel = found.filter(pc.equal(found[f"{FRESH}_max"], 0)).drop_columns([f"{FRESH}_max"])
+    return novel.rename_columns([*keys, *times]).combine_chunks()
 
 
 def newly_counted(call: int, novel: pa.Table) -> pa.Table:
     """What values that a set had not seen add to table 0: to their groups' count, and no result."""
-    groups = novel.select(group_names(novel))
+    groups = novel.select([name for name in novel.column_names if name[0] != "v"])
     return groups.append_column(f"n{call}", pa.array(np.ones(novel.num_rows, np.int64)))
 
 
@@ -160,6 +167,8 @@ def _sum_type(call: Call, kind: pa.DataType) -> pa.DataType:
 
 
 def _how(summary: Summary, name: str) -> str:
+    if name == TIME and not summary.slides:
+        return "min"
     if name in (TIME, FRESH):
         return "max"
     if name[0] == "m":
@@ -209,12 +218,17 @@ def _require_room(summary: Summary, table: pa.Table, totals: list[str]) -> None:
         exact = table.select(keys).append_column("wide", table[name].cast(pa.decimal128(19, 0)))
         sums = exact.group_by(keys, use_threads=False).aggregate([("wide", "sum")])["wide_sum"]
         extremes = pc.min_max(sums)
-        if max(extremes["max"].as_py() or 0, -1 - (extremes["min"].as_py() or 0)) > LARGEST:
-            raise PredicateError(
-                "An aggregation was computed and a sum overflowed.",
-                "Spark's ANSI mode allows only sums that fit BIGINT.",
-                "sum a wider type, as in sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE)).",
-            )
+        refuse_overflow(int(extremes["min"].as_py() or 0), int(extremes["max"].as_py() or 0), LARGEST)
+
+
+def refuse_overflow(least: int, most: int, largest: int) -> None:
+    """Raise if the least or the most of some sums is beyond what their type holds."""
+    if max(most, -1 - least) > largest:
+        raise PredicateError(
+            "An aggregation was computed and a sum overflowed.",
+            "Spark's ANSI mode allows only sums that fit their type.",
+            "sum a wider type, as in sum(CAST(x AS DECIMAL(38, 0))) or sum(CAST(x AS DOUBLE)).",
+        )
 
 
 def _counted(groups: pa.Table, live: pa.Table) -> pa.Array:
@@ -250,21 +264,21 @@ def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa
 def _decimal_average(total: pa.Array, count: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Sum over count with more digits, halves away from zero, as Spark divides decimals."""
     absent = pc.or_(total.is_null(), pc.equal(count, 0)).to_numpy(zero_copy_only=False)
-    sums = _unscaled(pc.if_else(pa.array(absent), pa.scalar(0, total.type), total))
+    sums = unscaled(pc.if_else(pa.array(absent), pa.scalar(0, total.type), total))
     counts = np.where(absent, 1, count.fill_null(1).to_numpy()).astype(object)
     scaled = np.abs(sums) * 10 ** (wanted.scale - total.type.scale)
     rounded = (2 * scaled + counts) // (2 * counts)
-    return _from_unscaled(np.where(sums < 0, -rounded, rounded), absent, wanted)
+    return decimals_of(np.where(sums < 0, -rounded, rounded), absent, wanted)
 
 
-def _unscaled(column: pa.Array) -> npt.NDArray[np.object_]:
+def unscaled(column: pa.Array) -> npt.NDArray[np.object_]:
     """Decimals of 128 bits as whole numbers of any size."""
     words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
     low, high = words[::2].view(np.uint64), words[1::2]
     return np.asarray(high.astype(object) * (1 << 64) + low.astype(object))
 
 
-def _from_unscaled(values: npt.NDArray[np.object_], absent: npt.NDArray[np.bool_], wanted: pa.DataType) -> pa.Array:
+def decimals_of(values: npt.NDArray[np.object_], absent: npt.NDArray[np.bool_], wanted: pa.DataType) -> pa.Array:
     words = np.empty((len(values), 2), np.int64)
     words[:, 0] = (values & ((1 << 64) - 1)).astype(np.uint64).view(np.int64)
     words[:, 1] = (values >> 64).astype(np.int64)

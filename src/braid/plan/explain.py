@@ -95,13 +95,14 @@ def _selection(question: Question) -> str:
     if summary is None:
         return f"select {', '.join(names)}"
     if summary.is_distinct:
-        kept = "for ever, on disk" if summary.time_of is None else "until no equal row can appear"
-        warning = " (warning: select an event time or result_time to bound it)" if summary.time_of is None else ""
+        kept = "for ever, on disk" if summary.bounded_by is None else "until no equal row can appear"
+        warning = " (warning: select an event time or result_time to bound it)" if summary.bounded_by is None else ""
         return f"select distinct {', '.join(names[: summary.groups])}; rows are remembered {kept}{warning}"
     groups = ", ".join(names[: summary.groups]) or "nothing"
     over = "all results" if summary.over_us is None else f"the newest {_duration(summary.over_us)} of result time"
     totals = ", ".join(field.name for field in list(summary.schema)[summary.groups :])
-    return f"group by {groups}: {totals} over {over}, {summary.updates} updates"
+    when = ", at every result time that changes them" if summary.ordered else ""
+    return f"group by {groups}: {totals} over {over}{when}, {summary.updates} updates"
 
 
 def _physical(plan: JoinPlan, sequences: Several[Sequence], observed: Observed | None) -> str:

@@ -248,6 +248,12 @@ class JoinPlan:
         return self.derived[number - len(self.streams)]
 
     @property
+    def by_whole_times(self) -> bool:
+        """Whether all results of one time leave together: where windows count rows, or changes are told by time."""
+        summed = self.summary is not None and not self.summary.is_distinct
+        return bool(self.counted) or (self.ordered and summed)
+
+    @property
     def jvm_outputs(self) -> bool:
         """Whether the selection needs the JVM."""
         return any(output.expression is None and output.fields is None for output in self.outputs)

@@ -31,8 +31,9 @@ class Summary:
 
     `over_us` None: over all results so far; else over those whose result time is within that of the newest. Without
     calls the summary is the distinct rows themselves, each let out once. `time_of` says whose time the last output is:
-    "result", or the number of a stream by whose event time a distinct row may be forgotten; None: there is none.
-    `schema` is what leaves.
+    "result", or the number of a stream; None: there is none. `bounded_by` says whose time, among the selected columns,
+    bounds how long a distinct row may come again; None: it may for ever. `schema` is what leaves of a group; where
+    results are `ordered` a group leaves with every time at which its values changed.
     """
 
     groups: int
@@ -42,6 +43,8 @@ class Summary:
     time_of: int | Literal["result"] | None
     ansi: bool
     schema: pa.Schema
+    bounded_by: int | Literal["result"] | None = None
+    ordered: bool = False
 
     @property
     def is_distinct(self) -> bool:

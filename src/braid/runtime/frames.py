@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError, shortened
-from braid.runtime.tasks.work import RELEASED_AT
+from braid.runtime.tasks.holding import RELEASED_AT
 from braid.state.files import Files
 from braid.state.manifest import Move
 

@@ -11,21 +11,24 @@ from braid.control.responses import describe_waits, remember, respond
 from braid.control.watermarks import StepTimes, advance_marks, later
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import JoinPlan
+from braid.runtime.changes import release_changes
 from braid.runtime.cluster import Cluster
 from braid.runtime.progress import iso_time
 from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
-from braid.state.manifest import Block, DeltaRecord, Manifest, Mark
-from braid.state.waiting import Arrival, Roll, Waiting
+from braid.runtime.summaries import Summed
+from braid.state.manifest import Block, DeltaRecord, Manifest, Mark, View
+from braid.state.waiting import Arrival, HeldBlock, Roll, Waiting
 
 
 @dataclass(frozen=True)
 class InOrder:
-    """What the order made of a step."""
+    """What the order made of a step, and of its summary if the query has one."""
 
     released: Released
     waiting: Waiting
     progress: dict[str, Any]
+    summed: Summed | None
 
 
 class OrderKeeper:
@@ -77,23 +80,20 @@ class OrderKeeper:
         )
 
     def let_out(
-        self, manifest: Manifest, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]], now_ms: int
+        self,
+        manifest: Manifest,
+        delta: DeltaRecord,
+        ranked: Ranked,
+        view: View | None,
+        reports: list[dict[str, Any]],
+        now_ms: int,
     ) -> InOrder:
-        """Release what is due, and account for what waits."""
+        """Release what is due, and account for what waits; `view` is what an ordered summary knows."""
         before = self.waiting(manifest)
         until = release_until(delta.frontier_us, delta.flush)
         arrivals, waits = respond((*before.arrivals, *delta.arrivals), until, now_ms)
         fresh = held_blocks(reports, _mean_arrival(delta, waits, now_ms))
-        released = release(
-            self._plan,
-            self._cluster,
-            step=delta.step,
-            run=self._run,
-            held=before.results,
-            fresh=fresh,
-            before_us=_bound(before.frontier_us),
-            until_us=until,
-        )
+        released, summed = self._release(before, delta, view, reports, fresh)
         frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
         pace = blend(
             before.pace,
@@ -106,7 +106,41 @@ class OrderKeeper:
         waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
         results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
         released = replace(released, dropped=(*released.dropped, *ranked.dropped))
-        return InOrder(released, after, self._progress(after, released, waits, results, now_ms))
+        return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
+
+    def _release(
+        self,
+        before: Waiting,
+        delta: DeltaRecord,
+        view: View | None,
+        reports: list[dict[str, Any]],
+        fresh: tuple[HeldBlock, ...],
+    ) -> tuple[Released, Summed | None]:
+        after_us, until_us = _bound(before.frontier_us), release_until(delta.frontier_us, delta.flush)
+        if view is not None:
+            return release_changes(
+                self._plan,
+                self._cluster,
+                view,
+                delta,
+                self._run,
+                reports,
+                held=before.results,
+                fresh=fresh,
+                before_us=after_us,
+                until_us=until_us,
+            )
+        released = release(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            held=before.results,
+            fresh=fresh,
+            before_us=after_us,
+            until_us=until_us,
+        )
+        return released, None
 
     def _progress(
         self,
@@ -157,9 +191,9 @@ def settled(block: Block, delta: DeltaRecord) -> Block:
 def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
     """The marks after everything was let out: what comes earlier than that is late.
 
-    Where windows count rows, also what comes at the same time: it would have been counted.
+    Where results leave by whole times, also what comes at the same time.
     """
-    first = frontier_us if frontier_us is None or not plan.counted else frontier_us + 1
+    first = frontier_us if frontier_us is None or not plan.by_whole_times else frontier_us + 1
     return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from braid.control.merging import Merge
-from braid.placement.admission import Admission
+from braid.placement.admission import NEVER, Admission
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, View
 from braid.state.waiting import RulerFile
@@ -90,35 +90,39 @@ class ProbeOrder:
 
 
 @dataclass(frozen=True)
+class HeldFrom:
+    """A file that is held, of whose rows those up to `after_us` have left."""
+
+    file: str
+    after_us: int
+
+
+@dataclass(frozen=True)
 class ViewOrder:
     """Add the partial summaries of a step to the view, and let out what changed.
 
     Generations in `absorbed` are written anew with the step's own. `newest_us` is the newest result time with this
-    step's; what is older than `forget_us` is no longer needed. In its `first` update an aggregation without groups lets
-    its values out, whatever they are.
+    step's, where the driver knows it; what is older than `forget_us` is no longer needed. In its `first` update an
+    aggregation without groups lets its values out, whatever they are. In order, only rows up to `until_us` count, and
+    what stays of the partial summaries in `rewritten` is written anew.
     """
 
     step: int
     run: str
     view: View
-    partials: tuple[str, ...]
+    partials: tuple[HeldFrom, ...]
     absorbed: tuple[int, ...]
     newest_us: int | None
     forget_us: int | None
-    first: bool
+    first: bool = False
+    until_us: int = NEVER
+    rewritten: tuple[str, ...] = ()
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> ViewOrder:
-        lists = {name: tuple(content[name]) for name in ("partials", "absorbed")}
-        return ViewOrder(**{**content, **lists, "view": View.from_json(content["view"])})
-
-
-@dataclass(frozen=True)
-class HeldFrom:
-    """A file of held results, of which those up to `after_us` have left."""
-
-    file: str
-    after_us: int
+        lists = {name: tuple(content[name]) for name in ("absorbed", "rewritten")}
+        partials = tuple(HeldFrom(**held) for held in content["partials"])
+        return ViewOrder(**{**content, **lists, "partials": partials, "view": View.from_json(content["view"])})
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,9 @@ class StepRunner:
             rebuilt = self._rebuild(plan, delta, live)
             live = (*live, *rebuilt.derived)
             found = self._probe(plan, delta, live, ranked.rulers)
-            summed = self._update_view(delta, found.reports)
+            ordered = self._let_out(delta, ranked, found.reports)
+            summed = self._update_view(delta, found.reports, ordered)
             leaving = found.reports if summed is None else summed.reports
-            ordered = self._let_out(delta, ranked, leaving)
         with phases.phase("sink"):
             files = [file for report in leaving for file in report["files"]]
             if ordered is not None and self._plan.ordered:
@@ -321,11 +321,13 @@ class StepRunner:
     def _view(self) -> View:
         return self.manifest.view or new_view(self._cluster.slots)
 
-    def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]]) -> Summed | None:
-        """Add the step's results to the summary, if the query has one."""
+    def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None) -> Summed | None:
+        """Add the step's results to the summary, if the query has one; in order those that left were added."""
         summary = self._plan.summary
         if summary is None:
             return None
+        if ordered is not None and ordered.summed is not None:
+            return ordered.summed
         return update_view(self._plan, summary, self._cluster, self.manifest.view, delta, self._run, reports)
 
     def _live_blocks(self, plan: JoinPlan, delta: DeltaRecord) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
@@ -360,7 +362,8 @@ class StepRunner:
         """Let out in order what is due, if the query is ordered."""
         if self._keeper is None:
             return None
-        return self._keeper.let_out(self.manifest, delta, ranked, reports, self._now_ms())
+        view = self._view if self._plan.ordered and self._plan.summary is not None else None
+        return self._keeper.let_out(self.manifest, delta, ranked, view, reports, self._now_ms())
 
     def _next_manifest(
         self,

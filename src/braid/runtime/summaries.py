@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.views import decide_absorbed, forgettable, new_view
+from braid.placement.admission import ALWAYS
 from braid.plan.join import JoinPlan
 from braid.plan.summary import Summary
 from braid.runtime.cluster import Cluster
-from braid.runtime.orders import ViewOrder
+from braid.runtime.orders import HeldFrom, ViewOrder
 from braid.runtime.rounds import require_success
 from braid.state.manifest import DeltaRecord, View, ViewBlock
 
@@ -55,17 +56,15 @@ def update_view(
     view = before or new_view(cluster.slots)
     first = before is None and summary.is_whole
     partials = tuple(report["partial"] for report in reports if report.get("partial"))
-    results = sum(report["results"] for report in reports)
-    sent = sum(report.get("partial_bytes", 0) for report in reports)
     if not partials and not first:
-        return Summed(view, [], (), results, sent)
+        return unchanged(view, reports)
     fresh_rows = sum(report.get("partial_rows", 0) for report in reports)
     newest = [report["newest_result"] for report in reports if report.get("newest_result") is not None]
     order = ViewOrder(
         step=delta.step,
         run=run,
         view=view,
-        partials=partials,
+        partials=tuple(HeldFrom(file, ALWAYS) for file in partials),
         absorbed=decide_absorbed(view, fresh_rows),
         newest_us=max([*newest, *([] if view.newest_us is None else [view.newest_us])], default=None),
         forget_us=forgettable(plan, delta.watermarks),
@@ -73,8 +72,30 @@ def update_view(
     )
     answers = cluster.update_view(order)
     require_success(plan, answers, delta.step)
-    gone = {block.file for block in view.blocks if block.generation in order.absorbed}
-    kept = [block for block in view.blocks if block.file not in gone]
-    added = [ViewBlock(generation=delta.step, **answer["view"]) for answer in answers if answer["view"]]
-    after = replace(view, blocks=(*kept, *added), newest_us=order.newest_us)
-    return Summed(after, answers, (*partials, *sorted(gone)), results, sent)
+    updated = view_after(order, answers)
+    return replace(
+        unchanged(replace(updated.view, newest_us=order.newest_us), reports),
+        reports=answers,
+        dropped=(*partials, *updated.dropped),
+    )
+
+
+@dataclass(frozen=True)
+class Updated:
+    """A view with what the tasks of an update have written, and the files that are no longer needed."""
+
+    view: View
+    dropped: tuple[str, ...]
+
+
+def view_after(order: ViewOrder, answers: list[dict[str, Any]]) -> Updated:
+    gone = {block.file for block in order.view.blocks if block.generation in order.absorbed}
+    kept = [block for block in order.view.blocks if block.file not in gone]
+    added = [ViewBlock(generation=order.step, **answer["view"]) for answer in answers if answer["view"]]
+    return Updated(replace(order.view, blocks=(*kept, *added)), tuple(sorted(gone)))
+
+
+def unchanged(view: View, reports: list[dict[str, Any]]) -> Summed:
+    """A step that found these results and lets nothing out."""
+    results = sum(report["results"] for report in reports)
+    return Summed(view, [], (), results, sum(report.get("partial_bytes", 0) for report in reports))

@@ -13,7 +13,8 @@ Holds = Literal["rows", "results"]
 class HeldBlock:
     """A file of results, each segment sorted by result time; `cuts` are times that part its rows evenly.
 
-    Its rows arrived at `arrived_ms` of the clock. Those up to the frontier have left.
+    Of an aggregation it has partial summaries, sorted by group. Its rows arrived at `arrived_ms` of the clock; those up
+    to the frontier have left.
     """
 
     file: str

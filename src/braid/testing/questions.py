@@ -138,7 +138,8 @@ class Draft:
         columns.append(Column(RESULT_TIME, -1, "timestamp"))
         if self._groups is not None:
             columns = [*self._groups, *(column for _, arguments in self._calls for column in arguments)]
-            columns += [] if self._over_us is None else [Column(RESULT_TIME, -1, "timestamp")]
+            timed = self._ordered or self._over_us is not None
+            columns += [Column(RESULT_TIME, -1, "timestamp")] if timed else []
         outputs = [replace(_output(column), name=f"{n}_{column.name}") for n, column in enumerate(columns)]
         if self._groups is None:
             outputs = [_output(column) for column in columns]
@@ -146,7 +147,10 @@ class Draft:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
         summary = self._summary()
-        leaving = pa.schema(fields[:-1] if self._ordered else fields) if summary is None else summary.schema
+        leaving = pa.schema(fields[:-1] if self._ordered else fields)
+        if summary is not None:
+            times = [pa.field(RESULT_TIME, TIMESTAMP)] if self._ordered and self._calls else []
+            leaving = pa.schema([*summary.schema, *times])
         return Question(
             summary=summary,
             ordered=self._ordered,
@@ -169,10 +173,24 @@ class Draft:
             place += len(arguments)
         fields = [pa.field(f"{n}_{column.name}", ARROW_TYPES[column.type]) for n, column in enumerate(self._groups)]
         fields += [pa.field(f"{n}_{call[0]}", _call_type(*call)) for n, call in enumerate(self._calls)]
-        timed: Literal["result"] | None = None if self._over_us is None else "result"
+        timed: Literal["result"] | None = "result" if self._ordered or self._over_us is not None else None
         return Summary(
-            len(self._groups), tuple(calls), self._over_us, self._updates, timed, ansi=True, schema=pa.schema(fields)
+            groups=len(self._groups),
+            calls=tuple(calls),
+            over_us=self._over_us,
+            updates=self._updates,
+            time_of=timed,
+            ansi=True,
+            schema=pa.schema(fields),
+            bounded_by=self._bounded_by() if self._ordered and not self._calls else None,
+            ordered=self._ordered,
         )
+
+    def _bounded_by(self) -> int | Literal["result"] | None:
+        names = [column.name for column in self._groups or ()]
+        if RESULT_TIME in names:
+            return "result"
+        return next((s.question.number for s in self.streams if s.question.time in names), None)
 
 
 def _call_type(function: Function, arguments: tuple[Column, ...]) -> pa.DataType:

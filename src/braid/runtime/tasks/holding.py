@@ -15,6 +15,7 @@ import pyarrow as pa
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
+RELEASED_AT = "#time"
 ROWS_PER_SEGMENT = 1 << 17
 CUTS = 32
 

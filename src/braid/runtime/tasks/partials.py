@@ -1,7 +1,8 @@
 """Partial summaries of a task's results: results that are only summed up never leave the task.
 
 A block with a segment per table and part of the view; the table's number stands where other blocks have a unit, the
-part where they have a route.
+part where they have a route. Where results wait for their order, rows have their result time; where changes over time
+depend on the times of all groups, one more segment has those of the whole block.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
 ROWS_HELD = 1 << 17
+TIMES_OF_ALL = -1
+"""Stands for a table's number in the segment with the result times of a block."""
 
 
 class PartialSink:
@@ -47,26 +50,63 @@ class PartialSink:
         if not self._held:
             return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
         tables = {number: self._together(number) for number in sorted(self._held)}
-        rows, size = write_tables(self._summary, tables, self._parts, self._files, self._path)
-        name = self._path.rsplit("/", 1)[1]
-        return {**report, "partial": name, "partial_rows": rows, "partial_bytes": size}
+        block = write_partials(self._summary, tables, self._parts, self._files, self._path)
+        held = {"held": block} if self._summary.ordered else {}
+        return {
+            **report,
+            **held,
+            "partial": block["file"],
+            "partial_rows": block["rows"],
+            "partial_bytes": block["size"],
+        }
 
     def _hold(self, number: int, table: pa.Table) -> None:
         held = self._held.setdefault(number, [])
         held.append(table)
         if self._summary.updates == "batched" and sum(part.num_rows for part in held) >= ROWS_HELD:
-            self._held[number] = [add_up(self._summary, number, held)]
+            self._held[number] = [self._added_up(number, held)]
 
     def _together(self, number: int) -> pa.Table:
         held = self._held[number]
-        return add_up(self._summary, number, held) if self._summary.updates == "batched" else pa.concat_tables(held)
+        return self._added_up(number, held) if self._summary.updates == "batched" else pa.concat_tables(held)
+
+    def _added_up(self, number: int, tables: list[pa.Table]) -> pa.Table:
+        return add_up(self._summary, number, tables, apart=keeps_times(self._summary))
+
+
+def keeps_times(summary: Summary) -> bool:
+    """Whether partial summaries keep every time of a value or a distinct row.
+
+    In order, a value ceases to count after its newest time, and a distinct row moves the newest released time even
+    where it is known.
+    """
+    return summary.ordered and (summary.slides or summary.is_distinct)
+
+
+def write_partials(
+    summary: Summary, tables: Mapping[int, pa.Table], parts: int, files: Files, path: str
+) -> dict[str, Any]:
+    """Write partial summaries as a block, and report it as one that may be held."""
+    times = np.unique(tables[0][TIME].to_numpy()) if summary.ordered else np.zeros(1, np.int64)
+    of_all = times if summary.ordered and summary.slides else None
+    rows, size = write_tables(summary, tables, parts, files, path, of_all)
+    span = {"min_time": int(times[0]), "max_time": int(times[-1])}
+    return {"file": path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
 
 
 def write_tables(
-    summary: Summary, tables: Mapping[int, pa.Table], parts: int, files: Files, path: str
+    summary: Summary,
+    tables: Mapping[int, pa.Table],
+    parts: int,
+    files: Files,
+    path: str,
+    times: np.ndarray | None = None,
 ) -> tuple[int, int]:
     """Write tables as a block, cut into parts by group and sorted by hash; its rows and bytes."""
     with BlockWriter(files, path) as writer:
+        if times is not None:
+            batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
+            writer.add(TIMES_OF_ALL, TIMES_OF_ALL, batch, int(times[0]), int(times[-1]))
         for number, table in tables.items():
             ordered = with_hashes(summary, number, table)
             place = part_of(ordered, parts)
@@ -74,7 +114,7 @@ def write_tables(
                 piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()
                 (batch,) = piece.to_batches()
                 writer.add(number, int(part), batch, *_span(piece))
-    return writer.rows, writer.size
+    return sum(table.num_rows for table in tables.values()), writer.size
 
 
 def part_of(table: pa.Table, parts: int) -> np.ndarray:

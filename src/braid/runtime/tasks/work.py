@@ -25,7 +25,7 @@ from braid.plan.join import JoinPlan
 from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.derived import DerivedRows
 from braid.runtime.tasks.exchange import CarriedRows
-from braid.runtime.tasks.holding import HoldSink
+from braid.runtime.tasks.holding import RELEASED_AT, HoldSink
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
 from braid.runtime.tasks.merge import merge_blocks, move_blocks
 from braid.runtime.tasks.partials import PartialSink
@@ -34,6 +34,7 @@ from braid.runtime.tasks.ranking import rank_rows
 from braid.runtime.tasks.release import SlotRelease, write_release
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
+from braid.runtime.tasks.sequences import SlotSequence, write_sequence
 from braid.runtime.tasks.views import SlotView, write_update
 from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import locate
@@ -41,7 +42,6 @@ from braid.state.files import locate
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
 TOLD = (PredicateError, CorruptStateError)
 OPEN_STORES = 6
-RELEASED_AT = "#time"
 
 
 @dataclass(frozen=True)
@@ -213,11 +213,16 @@ def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder,
     files, checkpoint = locate(locations.checkpoint)
     name = f"{order.run[:8]}-{order.step:012d}-v{task.partition}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{order.run} view")
-    store.keep_only([*(block.file for block in order.view.blocks), *order.partials])
+    partials = {*(partial.file for partial in order.partials), *order.rewritten}
+    store.keep_only({*(block.file for block in order.view.blocks), *partials})
+    if summary.ordered:
+        work = SlotSequence(summary, order, task.partition, slots, store)
+        path = f"{checkpoint}/blocks/{name}"
+        return told(lambda: write_sequence(work, summary, order.view.parts, plan.leaving, files, path))
     view = SlotView(summary, order, task.partition, slots, store)
     results = _result_writer(locations, name, summary.schema)
-    path = f"{checkpoint}/blocks/{name}.block"
-    return told(lambda: write_update(view, summary, order.view.parts, files, path, results))
+    block = f"{checkpoint}/blocks/{name}.block"
+    return told(lambda: write_update(view, summary, order.view.parts, files, block, results))
 
 
 def run_release(plan: JoinPlan, slots: int, locations: Locations, order: ReleaseOrder, task: Task) -> dict[str, Any]:
