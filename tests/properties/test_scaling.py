@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from braid.control import keeping
 from braid.control.elasticity import Elasticity
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
-from braid.runtime import steps
 from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.expressions import equal, less_or_equal
@@ -75,7 +75,7 @@ def elastic(chance: random.Random) -> Elasticity:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(steps, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(keeping, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
     question = draft(by_key, window).question()
     strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
@@ -95,7 +95,7 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     assert rows_of(scaled) == rows_of(fixed)
     if window is None:
         epochs = {block.epoch for block in scaled.steps.manifest.blocks}
-        assert len(epochs) <= 2 or steps.MERGE_ROWS_A_STEP == 30
+        assert len(epochs) <= 2 or keeping.MERGE_ROWS_A_STEP == 30
         assert scaled.steps.manifest.layout.epoch in epochs
 
 

@@ -17,11 +17,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from braid.control import skew
+from braid.control import keeping, skew
 from braid.control.elasticity import Elasticity
 from braid.optimizer.strategies import Auto, Biclique, Partitioned, Strategy
 from braid.plan.question import Question
-from braid.runtime import steps
 from braid.state.files import LocalFiles
 from braid.testing import (
     Condition,
@@ -123,7 +122,7 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(steps, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(keeping, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
     case, slots, restarts = make_skewed(chance), chance.choice((2, 4, 6)), chance.random() < 0.5
     scales = chance.random() < 0.3
     elastic = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 9_000)), 1, 3) if scales else None

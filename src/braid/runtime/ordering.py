@@ -54,13 +54,11 @@ class OrderKeeper:
 
     def is_due(self, manifest: Manifest, turn: Turn) -> bool:
         """Whether a step without input would let something out."""
-        until = release_until(turn.frontier_us, turn.flush)
-        times = [block.min_time for block in self.waiting(manifest).results]
-        before = _bound(self.waiting(manifest).frontier_us)
-        waiting = [block for block in manifest.blocks if block.held]
-        return any(time <= until for time in times) or any(
-            block.min_time <= until and block.max_time > before and until > before for block in waiting
-        )
+        waiting = self.waiting(manifest)
+        before, until = _bound(waiting.frontier_us), release_until(turn.frontier_us, turn.flush)
+        spans = [(block.min_time, block.max_time) for block in waiting.results]
+        spans += [(block.min_time, block.max_time) for block in manifest.blocks if block.held]
+        return any(max(before, oldest - 1) < min(until, newest) for oldest, newest in spans)
 
     def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
         """Rank the rows that the step admits, where windows count rows."""
@@ -209,12 +207,6 @@ def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival
 def rolls_of(reports: Sequence[dict[str, Any]]) -> tuple[Roll, ...]:
     """All on-time rows of a step's streams whose windows count rows."""
     return tuple(Roll(**report["roll"]) for report in reports if report.get("roll"))
-
-
-def outnumbered(manifest: Manifest) -> dict[int, int]:
-    """Of streams whose windows count rows, the time below which no row can be among the last any more."""
-    rulers = () if manifest.waiting is None else manifest.waiting.rulers
-    return {ruler.stream: ruler.first_us for ruler in rulers if ruler.first_us is not None}
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:
