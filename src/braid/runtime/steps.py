@@ -339,7 +339,7 @@ class StepRunner:
         """Let out in order what is due, if the query is ordered."""
         if self._keeper is None:
             return None
-        return self._keeper.let_out(self.manifest, delta, ranked, reports, self._now_ms())
+        return self._keeper.let_out(self.manifest, delta, ranked, reports, self._now_ms)
 
     def _next_manifest(
         self,
