@@ -70,7 +70,6 @@ class Step:
     frontier: float | None
     said: tuple[str, ...]
     order: dict[str, Any]
-    held_results: int
 
 
 class Replayer:
@@ -216,5 +215,4 @@ def _step(progress: dict[str, Any], began: float) -> Step:
         _second(progress["order"]["frontier"]),
         tuple(progress["adaptations"]),
         progress["order"],
-        progress["held"]["results"],
     )

@@ -98,7 +98,7 @@ def test_the_counted_claims_hold(experiment: Callable[[Size], Outcome]) -> None:
 def step(ended: float, frontier: float, share: float, holds: str = "rows", said: tuple[str, ...] = ()) -> Step:
     waited = {"rows": 100, "averageMs": 1500.0, "p50Ms": 1400.0, "p99Ms": 2000.0}
     order = {"rowResponse": waited, "lookupShare": share, "modelledShare": share, "holds": holds}
-    return Step(ended - 0.5, ended, frontier, said, order, 0)
+    return Step(ended - 0.5, ended, frontier, said, order)
 
 
 def test_a_response_lasts_from_when_a_file_is_due_to_the_end_of_its_rows_step() -> None:
