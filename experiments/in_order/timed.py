@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -170,7 +170,7 @@ def _bounds(found: Runs) -> tuple[Claim, ...]:
     )
 
 
-def _following(found: Runs, name: Any) -> tuple[Claim, ...]:
+def _following(found: Runs, name: Callable[[float], str]) -> tuple[Claim, ...]:
     """What Adaptive came to hold at every setting, and how it did beside that policy."""
     claims = []
     for along, runs in found.items():
