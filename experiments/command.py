@@ -13,13 +13,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.machine import describe_run
-from experiments import bistream
+from experiments import bistream, in_order
 from experiments.outcome import Outcome, all_hold
 from experiments.page import write_page
 
 HOME = Path(__file__).parent
 DOCS = HOME.parent / "docs" / "experiments"
-PAPERS: dict[str, Any] = {"bistream": bistream}
+PAPERS: dict[str, Any] = {"bistream": bistream, "in_order": in_order}
 
 
 def run_experiments(paper: str, names: Sequence[str], size: str, *, publish: bool) -> bool:

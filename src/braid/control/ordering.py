@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import Literal
 
 from braid.control.watermarks import decide_times, later
@@ -24,8 +25,10 @@ from braid.state.waiting import Holds, Pace, Waiting
 Policy = Literal["sync-filter", "filter-order", "adaptive"]
 RETURNING = 0.8
 """Adaptive goes back to holding rows only below this share of alpha, so that it does not flutter around it."""
-FADING = 0.7
 ENOUGH_SECONDS = 0.5
+# While rows are held, lookups come in bursts, one whenever the frontier moves: what is remembered must hold several.
+MEMORY_SECONDS = 10.0
+MEMORY_TURNS = 5.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Turn:
 
 def nothing_waits(streams: int) -> Waiting:
     """The order before the first step."""
-    return Waiting(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0))
+    return Waiting(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
 
 
 def decide_turn(
@@ -94,20 +97,28 @@ def lookup_share(pace: Pace, slots: int) -> float | None:
     return busy / (pace.seconds * slots)
 
 
-def modelled_share(pace: Pace, window_us: int | None) -> float | None:
-    """c·|w|·λ1·λ2 of two streams, with the measured cost of comparing two rows; None where it has no meaning."""
+def modelled_share(pace: Pace, window_us: int | None, slots: int) -> float | None:
+    """c·|w|·λ1·λ2 of two streams, c being what comparing two rows took, slots sharing it; None if it has no meaning."""
     if window_us is None or len(pace.rows) != 2 or not pace.compared or pace.seconds < ENOUGH_SECONDS:
         return None
     cost = sum(pace.busy) / pace.compared
     first, second = (rows / pace.seconds for rows in pace.rows)
-    return cost * window_us / 1e6 * first * second
+    return cost * window_us / 1e6 * first * second / slots
 
 
-def blend(pace: Pace, seconds: float, rows: Sequence[int], busy: Sequence[float], compared: int) -> Pace:
-    """What was seen before fades; this step is added."""
+def blend(
+    pace: Pace, *, seconds: float, rows: Sequence[int], busy: Sequence[float], compared: int, moved: bool
+) -> Pace:
+    """A step is added; if it has moved the frontier all that was seen fades, for the time since it moved last.
+
+    So what is remembered between two moves has one weight, bursts and the quiet before them alike.
+    """
+    unmoved = pace.unmoved_seconds + seconds
+    kept = exp(-min(unmoved / MEMORY_SECONDS, 1 / MEMORY_TURNS)) if moved else 1.0
     return Pace(
-        seconds=pace.seconds * FADING + seconds,
-        rows=tuple(old * FADING + new for old, new in zip(pace.rows, rows, strict=True)),
-        busy=tuple(old * FADING + new for old, new in zip(pace.busy, busy, strict=True)),
-        compared=pace.compared * FADING + compared,
+        seconds=(pace.seconds + seconds) * kept,
+        rows=tuple((old + new) * kept for old, new in zip(pace.rows, rows, strict=True)),
+        busy=tuple((old + new) * kept for old, new in zip(pace.busy, busy, strict=True)),
+        compared=(pace.compared + compared) * kept,
+        unmoved_seconds=0.0 if moved else unmoved,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
 from braid.runtime.summaries import Summed
 from braid.state.manifest import Block, DeltaRecord, Manifest, Mark, View
-from braid.state.waiting import Arrival, HeldBlock, Roll, Waiting
+from braid.state.waiting import Arrival, HeldBlock, Pace, Roll, Waiting
 
 
 @dataclass(frozen=True)
@@ -84,22 +84,22 @@ class OrderKeeper:
         ranked: Ranked,
         view: View | None,
         reports: list[dict[str, Any]],
-        now_ms: int,
+        clock: Callable[[], int],
     ) -> InOrder:
-        """Release what is due, and account for what waits; `view` is what an ordered summary knows."""
+        """Release what is due, and account for what waits; `view` is what an ordered summary knows.
+
+        What leaves has waited until it was released.
+        """
         before = self.waiting(manifest)
         until = release_until(delta.frontier_us, delta.flush)
-        arrivals, waits = respond((*before.arrivals, *delta.arrivals), until, now_ms)
-        fresh = held_blocks(reports, _mean_arrival(delta, waits, now_ms))
+        found_ms = clock()
+        arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
+        fresh = held_blocks(reports, _mean_arrival(delta, found, found_ms))
         released, summed = self._release(before, delta, view, reports, fresh)
+        now_ms = clock()
+        waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
         frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
-        pace = blend(
-            before.pace,
-            max(0.0, (delta.now_ms - manifest.written_ms) / 1000) if manifest.step >= 0 else 0.0,
-            delta.input_rows,
-            _busy(reports, len(self._plan.streams)),
-            sum(lookup["compared"] for report in reports for lookup in report["lookups"]),
-        )
+        pace = self._pace(manifest, delta, reports, moved=frontier != before.frontier_us)
         after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace, ranked.rolls, ranked.rulers)
         waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
         results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
@@ -140,6 +140,20 @@ class OrderKeeper:
         )
         return released, None
 
+    def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], moved: bool) -> Pace:
+        """The pace after a step. The first step of a run says nothing of it: its rows came in an unknown time."""
+        before = self.waiting(manifest).pace
+        if manifest.step < 0 or manifest.run != self._run:
+            return before
+        return blend(
+            before,
+            seconds=max(0.0, (delta.now_ms - manifest.written_ms) / 1000),
+            rows=delta.input_rows,
+            busy=_busy(reports, len(self._plan.streams)),
+            compared=sum(lookup["earlier"]["compared"] for report in reports for lookup in report["lookups"]),
+            moved=moved,
+        )
+
     def _progress(
         self,
         after: Waiting,
@@ -150,6 +164,7 @@ class OrderKeeper:
     ) -> dict[str, Any]:
         plan = self._plan
         windows = {stream.window_us for stream in plan.streams}
+        window = windows.pop() if len(windows) == 1 else None
         oldest = [a.arrived_ms for a in after.arrivals] + [block.arrived_ms for block in after.results]
         return {
             "numOutputRows": released.rows,
@@ -165,7 +180,7 @@ class OrderKeeper:
                 "holds": after.holds,
                 "frontier": iso_time(after.frontier_us),
                 "lookupShare": lookup_share(after.pace, self._cluster.slots),
-                "modelledShare": modelled_share(after.pace, windows.pop() if len(windows) == 1 else None),
+                "modelledShare": modelled_share(after.pace, window, self._cluster.slots),
                 "rowResponse": describe_waits(waits),
                 "resultResponse": describe_waits(results),
             },
@@ -226,11 +241,14 @@ def _mean_arrival(delta: DeltaRecord, waits: list[tuple[float, float]], now_ms: 
 
 
 def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
-    """The seconds that lookups of each head took, all slots together."""
+    """The seconds that lookups of each head took among rows of earlier steps, all slots together.
+
+    Rows of one step find each other in the lookups of whichever stream the plan has last, and under no policy earlier.
+    """
     busy = [0.0] * streams
     for report in reports:
         for lookup in report["lookups"]:
-            busy[lookup["head"]] += lookup["seconds"]
+            busy[lookup["head"]] += lookup["earlier"]["seconds"]
     return busy
 
 

@@ -228,7 +228,7 @@ class StepRunner:
             return None
         summed = self._plan.ordered and self._plan.summary is not None
         view = (self.manifest.view or new_view(self._cluster.slots)) if summed else None
-        return self._keeper.let_out(self.manifest, delta, ranked, view, reports, self._now_ms())
+        return self._keeper.let_out(self.manifest, delta, ranked, view, reports, self._now_ms)
 
     def _next_manifest(self, delta: DeltaRecord, looked: LookedUp, moves: tuple[Move, ...]) -> Manifest:
         before, reports = self.manifest, looked.found.reports

@@ -46,12 +46,16 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Pace:
-    """What was seen of every stream, newer steps counting more: seconds of the clock, rows, and seconds of lookups."""
+    """What was seen of every stream, newer steps counting more: seconds of the clock, rows, and seconds of lookups.
+
+    The frontier has not moved for `unmoved_seconds`.
+    """
 
     seconds: float
     rows: tuple[float, ...]
     busy: tuple[float, ...]
     compared: float
+    unmoved_seconds: float
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Pace:

@@ -52,6 +52,14 @@ class _Arriving:
     span: tuple[int, int] | None
 
 
+@dataclass
+class Earlier:
+    """Lookups among rows that earlier steps had admitted: how long they took, and pairs compared."""
+
+    seconds: float = 0.0
+    compared: int = 0
+
+
 class SlotProbe:
     """The lookups of one slot in one job."""
 
@@ -71,7 +79,7 @@ class SlotProbe:
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
-        self.lookup_seconds: dict[tuple[int, int], float] = defaultdict(float)
+        self.earlier: dict[tuple[int, int], Earlier] = defaultdict(Earlier)
 
     @property
     def gives_results(self) -> bool:
@@ -278,6 +286,8 @@ class SlotProbe:
         counters.windows_skipped += spent.windows_skipped
         self.lookups[head, stream].matched += spent.matched
         self.lookups[head, stream].compared += spent.compared
-        self.lookup_seconds[head, stream] += seconds
+        if block.last_step < self._order.step and not block.held:
+            self.earlier[head, stream].seconds += seconds
+            self.earlier[head, stream].compared += spent.compared
         self._seconds[block.epoch, unit.number] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0

@@ -165,7 +165,7 @@ class ProbeRun:
                 {
                     "head": head,
                     "stream": stream,
-                    "seconds": probe.lookup_seconds[head, stream],
+                    "earlier": asdict(probe.earlier[head, stream]),
                     **asdict(counters),
                 }
                 for (head, stream), counters in probe.lookups.items()

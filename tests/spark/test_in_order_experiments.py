@@ -1,0 +1,24 @@
+"""A replay of in-order execution on Spark, tiny: every row of the faster stream has a response."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.in_order.replay import FAST_RATE, Pacing, Replay, Replayer, responses
+from experiments.in_order.timed import summed_up
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_row_that_left_has_a_response(spark: SparkSession, tmp_path: Path) -> None:
+    pacing = Pacing(seconds=3.0, warm_up=1.0)
+    steps = Replayer(spark, tmp_path, pacing).run(Replay(cost=0.00001, turn=1.0, policy="filter-order"))
+    found = responses(steps, turn=1.0, pacing=pacing)
+    assert len(found) == 2 * FAST_RATE
+    assert min(found) > 0
+    timed = summed_up(steps, turn=1.0, pacing=pacing)
+    assert 0 < timed.p50 <= timed.p99
+    assert timed.holds == "results"
+    assert list(tmp_path.iterdir()) == []

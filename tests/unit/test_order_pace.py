@@ -1,0 +1,116 @@
+"""The pace that Adaptive decides by, through real steps without Spark: both switches, restarts, and waiting times."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from braid.control import ordering
+from braid.control.ordering import Ordering, Policy
+from braid.testing import Draft, InlineQuery, ManualClock
+from braid.testing.expressions import equal
+
+ADAPTIVE = Ordering("adaptive", 0.3)
+ROWS = 200
+
+
+class Feed:
+    """A query whose streams bring so many rows a batch, in as little or much time of the clock as a test wants."""
+
+    def __init__(self, directory: Path, clock: ManualClock, policy: Ordering = ADAPTIVE) -> None:
+        draft = Draft()
+        streams = [draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in "rs"]
+        question = draft.on(equal(streams[0]["k"], streams[1]["k"])).ordered().question()
+        self._clock = clock
+        self.query = InlineQuery(question, str(directory), clock=clock, ordering=policy)
+
+    def batch(self, milliseconds: int) -> dict[str, Any]:
+        self._clock.advance(milliseconds)
+        number = self.query.last_batch + 1
+        times = (number * ROWS + np.arange(ROWS)) * 1000
+        table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": np.arange(ROWS) % 10})
+        progress = self.query.run(number, {"r": table.slice(0, ROWS // 2), "s": table})
+        assert progress is not None
+        return progress
+
+
+def test_adaptive_changes_both_ways_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lookups take the time they take; when batches come a millisecond apart it is a large share, later a small one."""
+    monkeypatch.setattr(ordering, "ENOUGH_SECONDS", 0.0005)
+    feed = Feed(tmp_path, ManualClock(1))
+    quick = [feed.batch(1) for _ in range(4)]
+    slow = [feed.batch(100_000) for _ in range(12)]
+    said = [text for progress in (*quick, *slow) for text in progress["adaptations"]]
+    assert quick[-1]["order"]["holds"] == "results"
+    assert slow[-1]["order"]["holds"] == "rows"
+    assert len(said) == 2
+    assert said[0].startswith("holds results: lookups take")
+    assert said[1].endswith("less than 0.8 of alpha 0.3")
+
+
+def test_the_first_step_of_a_run_says_nothing_of_the_pace(tmp_path: Path) -> None:
+    """Its rows waited in the source for a time nobody knows."""
+    clock = ManualClock(1)
+    feed = Feed(tmp_path, clock)
+    assert feed.batch(1000)["order"]["lookupShare"] is None
+    for _ in range(3):
+        feed.batch(1000)
+    manifest = feed.query.steps.manifest
+    assert manifest.waiting is not None
+    again = Feed(tmp_path, clock)
+    again.batch(3_600_000)
+    after = again.query.steps.manifest.waiting
+    assert after is not None
+    assert after.pace == manifest.waiting.pace
+    again.batch(1000)
+    later = again.query.steps.manifest.waiting
+    assert later is not None
+    assert 0 < later.pace.seconds - after.pace.seconds < 1
+
+
+def test_rows_have_waited_until_they_were_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(1)
+    feed = Feed(tmp_path, clock, Ordering("filter-order", 0.3))
+    release = feed.query.cluster.release
+
+    def slowly(*arguments: Any) -> Any:
+        clock.advance(700)
+        return release(*arguments)
+
+    monkeypatch.setattr(feed.query.cluster, "release", slowly)
+    feed.batch(1000)
+    waited = feed.batch(1000)["order"]["rowResponse"]
+    assert waited["p50Ms"] == 700.0
+    assert waited["p99Ms"] >= 700.0
+
+
+@pytest.mark.parametrize(("policy", "pairs"), [("sync-filter", 1200), ("filter-order", 1560)])
+@pytest.mark.parametrize("names", [("slow", "fast"), ("fast", "slow")])
+def test_pairs_of_earlier_steps_count_whatever_the_order_of_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: Policy, pairs: int, names: tuple[str, str]
+) -> None:
+    """Four turns of ten steps bring ten fast rows a step, and a slow row with the last.
+
+    In turn t a hundred fast rows meet t - 1 earlier slow ones, a slow row 100 (t - 1) earlier fast ones: 1200 in all.
+    Where rows are looked up at once the slow row also meets the 90 of its own turn that came before its step.
+    """
+    monkeypatch.setattr(ordering, "MEMORY_SECONDS", math.inf)
+    monkeypatch.setattr(ordering, "MEMORY_TURNS", math.inf)
+    draft = Draft()
+    first, second = (draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in names)
+    question = draft.on(equal(first["k"], second["k"])).ordered().question()
+    clock = ManualClock(1)
+    query = InlineQuery(question, str(tmp_path), slots=1, clock=clock, ordering=Ordering(policy, 0.3))
+    for step in range(40):
+        clock.advance(1000)
+        times = (10 * step + np.arange(10)) * 1000
+        table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": np.zeros(10, np.int64)})
+        query.run(step, {"fast": table, "slow": table.slice(9 if step % 10 == 9 else 10)})
+    waiting = query.steps.manifest.waiting
+    assert waiting is not None
+    assert waiting.pace.compared == pairs
