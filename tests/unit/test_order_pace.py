@@ -12,6 +12,7 @@ import pytest
 
 from braid.control import ordering
 from braid.control.ordering import Ordering, Policy
+from braid.optimizer.strategies import Partitioned
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 
@@ -27,7 +28,7 @@ class Feed:
         streams = [draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in "rs"]
         question = draft.on(equal(streams[0]["k"], streams[1]["k"])).ordered().question()
         self._clock = clock
-        self.query = InlineQuery(question, str(directory), clock=clock, ordering=policy)
+        self.query = InlineQuery(question, str(directory), strategy=Partitioned(), clock=clock, ordering=policy)
 
     def batch(self, milliseconds: int) -> dict[str, Any]:
         self._clock.advance(milliseconds)
