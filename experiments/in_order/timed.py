@@ -19,6 +19,7 @@ from experiments.in_order.replay import (
     WINDOW_SECONDS,
     Pacing,
     Replay,
+    Replayer,
     Step,
     open_replayer,
     responses,
@@ -40,8 +41,9 @@ STEPS = (
     "Steps change the picture. A response is never shorter than a step, so at the smallest c the policies differ by "
     "chance. All rows of a step leave at its end, so under Sync-Filter a row waits for the lookups of the whole turn, "
     "not only for those before its own. The lookup of the slower row itself, as long as those of a whole turn, falls "
-    "into the step that lets results out under every policy. And where steps grow as long as a turn, as at one row of "
-    "the slower stream every two seconds, every step has a slower row in it: little is left to overlap."
+    "into the step that lets results out under every policy. And the longer steps are beside a turn, the less is left to "
+    "overlap. Adaptive begins by holding rows; when it saw enough to change is in the table of claims, and what came "
+    "before the counted seconds is not in its figures."
 )
 
 
@@ -116,11 +118,13 @@ def _measure(pacing: Pacing, settings: Mapping[float, tuple[float, float]]) -> d
     with open_replayer() as replayer:
         replayer.run(Replay(COST, 2.0, "filter-order"), WARMING)
         return {
-            along: {
-                policy: summed_up(replayer.run(Replay(cost, turn, policy), pacing), turn, pacing) for policy in NAMES
-            }
+            along: {policy: _run(replayer, Replay(cost, turn, policy), pacing) for policy in NAMES}
             for along, (cost, turn) in settings.items()
         }
+
+
+def _run(replayer: Replayer, replay: Replay, pacing: Pacing) -> Timed:
+    return summed_up(replayer.run(replay, pacing), replay.turn, pacing)
 
 
 def summed_up(steps: Sequence[Step], turn: float, pacing: Pacing) -> Timed:
