@@ -92,8 +92,8 @@ def costs(size: Size) -> Outcome:
             Claim(
                 "the gain of Filter-Order grows with c",
                 "from about 0 to more than 0.5",
-                f"from {apart[0]:.3f} at 1 µs to {apart[-1]:.2f} at 1 ms with a server for each stream; with one for both "
-                f"to {peak.gain:.2f} at {1000 * peak.setting.cost:g} ms, then it falls, as all policies queue",
+                f"from {apart[0]:.3f} at 1 µs to {apart[-1]:.2f} at 1 ms with a server for each stream; with one for "
+                f"both to {peak.gain:.2f} at {1000 * peak.setting.cost:g} ms, then it falls, as all policies queue",
                 apart == sorted(apart) and rising == sorted(rising),
             ),
             Claim(

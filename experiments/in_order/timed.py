@@ -41,9 +41,9 @@ STEPS = (
     "Steps change the picture. A response is never shorter than a step, so at the smallest c the policies differ by "
     "chance. All rows of a step leave at its end, so under Sync-Filter a row waits for the lookups of the whole turn, "
     "not only for those before its own. The lookup of the slower row itself, as long as those of a whole turn, falls "
-    "into the step that lets results out under every policy. And the longer steps are beside a turn, the less is left to "
-    "overlap. Adaptive begins by holding rows; when it saw enough to change is in the table of claims, and what came "
-    "before the counted seconds is not in its figures."
+    "into the step that lets results out under every policy. And the longer steps are beside a turn, the less is left "
+    "to overlap. Adaptive begins by holding rows; when it saw enough to change is in the table of claims, and what "
+    "came before the counted seconds is not in its figures."
 )
 
 
