@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from braid.api.run import Run
 
-ALPHA = 0.2
+ALPHA = 0.1
 WINDOW_SECONDS = 8
 FAST_RATE = 200
 FILE_SECONDS = 0.5
@@ -75,20 +75,19 @@ class Step:
 class Replayer:
     """Runs replays on one session, one after the other."""
 
-    def __init__(self, spark: SparkSession, directory: Path, pacing: Pacing) -> None:
+    def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark = spark
         self._directory = directory
-        self._pacing = pacing
         self._numbers = count()
 
-    def run(self, replay: Replay) -> list[Step]:
+    def run(self, replay: Replay, pacing: Pacing) -> list[Step]:
         """Feed a query on schedule, stop it when it has taken everything, and return its steps."""
         place = self._directory / f"run-{next(self._numbers)}"
-        files = write_files(place / "made", replay.turn, self._pacing.seconds)
+        files = write_files(place / "made", replay.turn, pacing.seconds)
         query = self._start(place, replay)
         try:
             began = _feed(files, place / "input", query)
-            _wait_until(query, lambda: _frontier_of(query) >= _last(replay.turn, self._pacing.seconds))
+            _wait_until(query, lambda: _frontier_of(query) >= _last(replay.turn, pacing.seconds))
             return [_step(progress, began) for progress in query.recentProgress]
         finally:
             query.stop()
@@ -109,18 +108,18 @@ class Replayer:
 
 
 @contextmanager
-def open_replayer(pacing: Pacing) -> Iterator[Replayer]:
+def open_replayer() -> Iterator[Replayer]:
     """On the session that is there, or on one of its own."""
     from pyspark.sql import SparkSession
 
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
         there = SparkSession.getActiveSession()
         if there is not None:
-            yield Replayer(there, Path(directory), pacing)
+            yield Replayer(there, Path(directory))
             return
         spark = open_session(Task("Braid", "history", {}, 1), Places(Path(), Path(directory)))
         try:
-            yield Replayer(spark, Path(directory), pacing)
+            yield Replayer(spark, Path(directory))
         finally:
             spark.stop()
 

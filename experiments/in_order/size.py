@@ -11,8 +11,8 @@ from experiments.in_order.replay import Pacing
 class Size:
     """Runs of the model with other arrivals and their length, at least `slow_rows` rows of the slower stream.
 
-    On Spark pairs cost `costs` seconds while a row of the slower stream comes every first of `turns`; and it comes
-    every other of them while pairs cost the middle one.
+    On Spark pairs cost `costs` while a row of the slower stream comes every four seconds, and 0.7 ms while it comes
+    every `turns`.
     """
 
     name: str
@@ -30,8 +30,8 @@ SIZES = {
         seeds=2,
         minutes=20,
         slow_rows=100,
-        pacing=Pacing(seconds=14.0, warm_up=6.0),
-        costs=(0.00005, 0.0007, 0.0014),
+        pacing=Pacing(seconds=16.0, warm_up=8.0),
+        costs=(0.00005, 0.0014),
         turns=(4.0, 2.0),
     ),
     "full": Size(
@@ -39,8 +39,8 @@ SIZES = {
         seeds=8,
         minutes=20,
         slow_rows=400,
-        pacing=Pacing(seconds=26.0, warm_up=12.0),
-        costs=(0.00005, 0.0007, 0.0014),
-        turns=(4.0, 8.0, 2.0),
+        pacing=Pacing(seconds=28.0, warm_up=16.0),
+        costs=(0.00005, 0.00035, 0.0014),
+        turns=(8.0, 2.0),
     ),
 }

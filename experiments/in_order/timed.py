@@ -19,6 +19,7 @@ from experiments.in_order.replay import (
     WINDOW_SECONDS,
     Pacing,
     Replay,
+    Replayer,
     Step,
     open_replayer,
     responses,
@@ -26,6 +27,9 @@ from experiments.in_order.replay import (
 from experiments.in_order.size import Size
 from experiments.outcome import Claim, Curve, Outcome
 
+TURN = 4.0  # seconds between two rows of the slower stream where the cost varies
+COST = 0.0007  # of a pair where that varies
+WARMING = Pacing(seconds=6.0, warm_up=0.0)
 NEARLY = 1.1  # a machine's own noise
 HOW = (
     f"Files of {FILE_SECONDS:g} s with {FAST_RATE} rows a second and windows of {WINDOW_SECONDS} s; the predicate is a "
@@ -37,8 +41,9 @@ STEPS = (
     "Steps change the picture. A response is never shorter than a step, so at the smallest c the policies differ by "
     "chance. All rows of a step leave at its end, so under Sync-Filter a row waits for the lookups of the whole turn, "
     "not only for those before its own. The lookup of the slower row itself, as long as those of a whole turn, falls "
-    "into the step that lets results out under every policy. And where steps grow as long as a turn, as at one row of "
-    "the slower stream every two seconds, every step has a slower row in it: little is left to overlap."
+    "into the step that lets results out under every policy. And the longer steps are beside a turn, the less is left "
+    "to overlap. Adaptive begins by holding rows; when it saw enough to change is in the table of claims, and what "
+    "came before the counted seconds is not in its figures."
 )
 
 
@@ -64,12 +69,11 @@ Runs = Mapping[float, Mapping[Policy, Timed]]
 
 def timed_costs(size: Size) -> Outcome:
     """A pair costs more and more."""
-    turn = size.turns[0]
-    found = _measure(size.pacing, {cost: (cost, turn) for cost in size.costs})
+    found = _measure(size.pacing, {cost: (cost, TURN) for cost in size.costs})
     return Outcome(
         "timed_costs",
         "On Spark: the cost of comparing two rows",
-        f"{HOW} A row of the slower stream every {turn:g} s; {_length(size.pacing)} {STEPS}",
+        f"{HOW} A row of the slower stream every {TURN:g} s; {_length(size.pacing)} {STEPS}",
         "Figures 7 and 8",
         (
             _growth("the gain of Filter-Order grows with c", found, "ms", 1000),
@@ -86,12 +90,11 @@ def timed_costs(size: Size) -> Outcome:
 
 def timed_rates(size: Size) -> Outcome:
     """The slower stream brings more and more rows."""
-    cost = size.costs[len(size.costs) // 2]
-    found = _measure(size.pacing, {1 / turn: (cost, turn) for turn in sorted(size.turns, reverse=True)})
+    found = _measure(size.pacing, {1 / turn: (COST, turn) for turn in size.turns})
     return Outcome(
         "timed_rates",
         "On Spark: the rate of the slower stream",
-        f"{HOW} c is {1000 * cost:g} ms; {_length(size.pacing)} What is said above of steps holds here too.",
+        f"{HOW} c is {1000 * COST:g} ms; {_length(size.pacing)} What is said above of steps holds here too.",
         "Figures 9 and 10",
         (
             _growth("the gain of Filter-Order grows with the slower stream's rate", found, "rows a second", 1),
@@ -112,12 +115,16 @@ def _length(pacing: Pacing) -> str:
 
 def _measure(pacing: Pacing, settings: Mapping[float, tuple[float, float]]) -> dict[float, dict[Policy, Timed]]:
     """All policies at every setting. A run before them warms up and does not count."""
-    with open_replayer(pacing) as replayer:
-        replayer.run(Replay(*next(iter(settings.values())), "sync-filter"))
+    with open_replayer() as replayer:
+        replayer.run(Replay(COST, 2.0, "filter-order"), WARMING)
         return {
-            along: {policy: summed_up(replayer.run(Replay(cost, turn, policy)), turn, pacing) for policy in NAMES}
+            along: {policy: _run(replayer, Replay(cost, turn, policy), pacing) for policy in NAMES}
             for along, (cost, turn) in settings.items()
         }
+
+
+def _run(replayer: Replayer, replay: Replay, pacing: Pacing) -> Timed:
+    return summed_up(replayer.run(replay, pacing), replay.turn, pacing)
 
 
 def summed_up(steps: Sequence[Step], turn: float, pacing: Pacing) -> Timed:

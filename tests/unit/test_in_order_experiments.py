@@ -109,18 +109,17 @@ def test_a_response_lasts_from_when_a_file_is_due_to_the_end_of_its_rows_step() 
 
 
 class Scripted:
-    """Instead of Spark: lookups take 200 times the cost, and delay Sync-Filter's rows, and Adaptive's if it errs."""
+    """Instead of Spark: lookups take 100 times the cost, and delay Sync-Filter's rows, and Adaptive's if it errs."""
 
     def __init__(self, adaptive_holds: str) -> None:
         self._adaptive_holds = adaptive_holds
 
-    def run(self, replay: Replay) -> list[Step]:
-        share = 200 * replay.cost * 4 / replay.turn
+    def run(self, replay: Replay, pacing: Pacing) -> list[Step]:
+        share = 100 * replay.cost * 4 / replay.turn
         right = "results" if share >= ALPHA else "rows"
         holds = {"sync-filter": "rows", "filter-order": "results", "adaptive": self._adaptive_holds or right}
         late = 1 + (share if holds[replay.policy] == "rows" else 0)
-        seconds = in_order.SIZES["quick"].pacing.seconds
-        turns = np.arange(1, seconds / replay.turn + 1) * replay.turn
+        turns = np.arange(1, pacing.seconds / replay.turn + 1) * replay.turn
         return [step(turn + late, turn, share, holds[replay.policy]) for turn in turns]
 
 
@@ -129,7 +128,7 @@ def test_adaptive_is_compared_with_what_its_share_selects(
     monkeypatch: pytest.MonkeyPatch, holds: str, verdict: bool
 ) -> None:
     @contextmanager
-    def scripted(pacing: Pacing) -> Iterator[Scripted]:
+    def scripted() -> Iterator[Scripted]:
         yield Scripted(holds)
 
     monkeypatch.setattr(timed, "open_replayer", scripted)
