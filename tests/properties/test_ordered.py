@@ -194,6 +194,10 @@ def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, mon
         query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
         releases.batch(case.batches[batch], now)
         check(case, query, releases, (choices, batch))
+        if chance.random() < 0.3:
+            query = survive(lambda query: query.steps.flush())
+            releases.flush()
+            check(case, query, releases, (choices, batch, "flush"))
     query = survive(lambda query: query.steps.flush())
     releases.flush()
     check(case, query, releases, (choices, "end"))

@@ -18,7 +18,7 @@ from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
 from braid.runtime.summaries import Summed
 from braid.state.manifest import Block, DeltaRecord, Manifest, Mark, View
-from braid.state.waiting import Arrival, HeldBlock, Pace, Roll, Waiting
+from braid.state.waiting import Arrival, HeldBlock, Pace, Roll, RulerFile, Waiting
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class OrderKeeper:
     def is_due(self, manifest: Manifest, turn: Turn) -> bool:
         """Whether a step without input would let something out."""
         waiting = self.waiting(manifest)
+        if turn.flush and waiting.flushed:
+            return False
         before, until = _bound(waiting.frontier_us), release_until(turn.frontier_us, turn.flush)
         spans = [(block.min_time, block.max_time) for block in waiting.results]
         spans += [(block.min_time, block.max_time) for block in manifest.blocks if block.held]
@@ -100,11 +102,32 @@ class OrderKeeper:
         waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
         frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
         pace = self._pace(manifest, delta, reports, moved=frontier != before.frontier_us)
-        after = Waiting(frontier, delta.holds, released.waiting, remember(arrivals), pace, ranked.rolls, ranked.rulers)
+        rolls, rulers = self._counting(before, delta, ranked, frontier)
+        after = Waiting(
+            frontier_us=frontier,
+            holds=delta.holds,
+            results=released.waiting,
+            arrivals=remember(arrivals),
+            pace=pace,
+            rolls=rolls,
+            rulers=rulers,
+            flushed=delta.flush,
+        )
         waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
         results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
-        released = replace(released, dropped=(*released.dropped, *ranked.dropped))
+        over = [roll.file for roll in (*before.rolls, *delta.rolls) if roll not in rolls]
+        released = replace(released, dropped=(*released.dropped, *ranked.replaced, *over))
         return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
+
+    def _counting(
+        self, before: Waiting, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None
+    ) -> tuple[tuple[Roll, ...], tuple[RulerFile, ...]]:
+        """The rows whose rank is not final, and the rulers. After a flush rows past the frontier are ranked again."""
+        rolls = tuple(roll for roll in (*before.rolls, *delta.rolls) if roll.max_time > _bound(frontier_us))
+        if not delta.flush:
+            return rolls, ranked.rulers
+        first = {ruler.stream: ruler.first_us for ruler in before.rulers}
+        return rolls, tuple(replace(ruler, first_us=first.get(ruler.stream)) for ruler in ranked.rulers)
 
     def _release(
         self,
@@ -194,9 +217,13 @@ def admission_of(delta: DeltaRecord, manifest: Manifest) -> Admission:
     return Admission(delta.step, _bound(before), now)
 
 
-def settled(block: Block, delta: DeltaRecord) -> Block:
-    """A block after a step: whether rows of it still wait to be looked up."""
-    waits = not delta.flush and delta.holds == "rows" and block.max_time > _bound(delta.frontier_us)
+def settled(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int | None) -> Block:
+    """A block after a step: whether rows of it still wait to be looked up.
+
+    A flush looks all rows up. Where windows count rows, those newer than the last result wait again all the same: rows
+    that come before them may still be counted.
+    """
+    waits = delta.holds == "rows" and block.max_time > _bound(frontier_us) and (bool(plan.counted) or not delta.flush)
     fresh = block.last_step == delta.step
     return replace(block, held=waits and (fresh or block.held))
 

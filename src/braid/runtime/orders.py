@@ -156,12 +156,13 @@ class RollFrom:
 
 @dataclass(frozen=True)
 class RankOrder:
-    """Rank the rows up to `until_us`, after those of the `rulers`."""
+    """Rank the rows up to `until_us`, after those of the `rulers` up to `before_us`."""
 
     step: int
     run: str
     rolls: tuple[RollFrom, ...]
     rulers: tuple[RulerFile, ...]
+    before_us: int
     until_us: int
 
     @staticmethod

@@ -15,11 +15,10 @@ from braid.state.waiting import Roll, RulerFile
 
 @dataclass(frozen=True)
 class Ranked:
-    """The rulers after a step, the rows that are not ranked yet, and the files that are no longer needed."""
+    """The rulers after a step, and the files of those before it that they replace."""
 
     rulers: tuple[RulerFile, ...] = ()
-    rolls: tuple[Roll, ...] = ()
-    dropped: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
 
 
 def rank(
@@ -39,13 +38,11 @@ def rank(
     sources += [RollFrom(roll.stream, roll.file, ALWAYS) for roll in fresh]
     every = (*rolls, *fresh)
     due = [s for r, s in zip(every, sources, strict=True) if r.min_time <= until_us and r.max_time > s.after_us]
-    staying = tuple(roll for roll in every if roll.max_time > until_us)
-    gone = tuple(roll.file for roll in every if roll.max_time <= until_us)
     if not due:
-        return Ranked(tuple(rulers), staying, gone)
-    answers = cluster.rank(RankOrder(step, run, tuple(due), tuple(rulers), until_us))
+        return Ranked(tuple(rulers))
+    answers = cluster.rank(RankOrder(step, run, tuple(due), tuple(rulers), before_us, until_us))
     require_success(plan, answers, step)
     made = {ruler["stream"]: RulerFile(**ruler) for answer in answers for ruler in answer["rulers"]}
     kept = [ruler for ruler in rulers if ruler.stream not in made]
     replaced = tuple(ruler.file for ruler in rulers if ruler.stream in made)
-    return Ranked((*kept, *made.values()), staying, (*gone, *replaced))
+    return Ranked((*kept, *made.values()), replaced)

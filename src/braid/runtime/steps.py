@@ -275,7 +275,10 @@ def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: I
     return replace(
         manifest,
         marks=marks,
-        blocks=tuple(settled(block, delta) if block.stream < len(plan.streams) else block for block in manifest.blocks),
+        blocks=tuple(
+            settled(plan, block, delta, ordered.waiting.frontier_us) if block.stream < len(plan.streams) else block
+            for block in manifest.blocks
+        ),
         waiting=ordered.waiting,
         dropped=(*manifest.dropped, *ordered.released.dropped),
     )

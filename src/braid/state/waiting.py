@@ -85,7 +85,10 @@ class RulerFile:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The order after a step. Results up to `frontier_us` have left; None: none has."""
+    """The order after a step. Results up to `frontier_us` have left; None: none has.
+
+    `flushed`: the step let everything out, and a step without input has nothing to add.
+    """
 
     frontier_us: int | None
     holds: Holds
@@ -94,6 +97,7 @@ class Waiting:
     pace: Pace
     rolls: tuple[Roll, ...] = ()
     rulers: tuple[RulerFile, ...] = ()
+    flushed: bool = False
 
     @property
     def files(self) -> set[str]:
@@ -109,6 +113,7 @@ class Waiting:
             results=tuple(HeldBlock.from_json(block) for block in content["results"]),
             arrivals=tuple(Arrival.from_json(arrival) for arrival in content["arrivals"]),
             pace=Pace.from_json(content["pace"]),
+            flushed=content["flushed"],
             rolls=tuple(Roll(**roll) for roll in content["rolls"]),
             rulers=tuple(RulerFile(**ruler) for ruler in content["rulers"]),
         )

@@ -32,7 +32,9 @@ def rank_rows(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore
         return None
     before = next((ruler.file for ruler in order.rulers if ruler.stream == stream), None)
     times, ids = (np.zeros(0, np.int64),) * 2 if before is None else _read(store, before)
-    times, ids = (np.concatenate(both) for both in ((times[-count:], fresh[0]), (ids[-count:], fresh[1])))
+    final = int(np.searchsorted(times, order.before_us, side="right"))
+    newest = slice(max(0, final - count), final)
+    times, ids = (np.concatenate(both) for both in ((times[newest], fresh[0]), (ids[newest], fresh[1])))
     with BlockWriter(files, path) as writer:
         batch = pa.RecordBatch.from_arrays([pa.array(times), pa.array(ids)], names=[TIMES, IDS])
         writer.add(0, 0, batch, int(times[0]), int(times[-1]))
