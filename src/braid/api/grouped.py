@@ -32,5 +32,5 @@ class Grouped:
         grouping = analyze_grouping(self._join._analyzer, self._expressions, expressions)
         over_us = None if over == "all" else duration_us("over", over)
         joined = replace(self._join, outputs=None, grouping=grouping, over_us=over_us, updates=updates)
-        _ = joined._time_of_changes
+        joined._selection.check_names()
         return joined

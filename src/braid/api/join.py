@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Literal
 
-import pyarrow as pa
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
-from pyspark.sql.types import ArrayType, MapType, StructField, StructType, _parse_datatype_json_string
+from pyspark.sql.types import StructType
 
+from braid.api.asking import ask_stream, check_alike, check_counted
+from braid.api.columns import arrow_schema, struct_of
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
 from braid.api.ordered import read_ordering
+from braid.api.selection import Selection
 from braid.api.stream import Stream
 from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
-from braid.errors import QueryError, StrategyError, StreamError, WindowError
+from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
-from braid.plan.expressions import Column
-from braid.plan.join import RESULT_TIME, JoinPlan
+from braid.plan.join import JoinPlan
 from braid.plan.predicate import Conjunct, Output
-from braid.plan.question import Question, StreamQuestion
-from braid.plan.summary import Summary, Updates
-from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, quote, require_plain
-from braid.runtime.analysis.catalyst import braid_type
+from braid.plan.question import Question
+from braid.plan.summary import Updates
+from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, require_plain
 from braid.runtime.batch import run_batch
 from braid.runtime.explaining import explain_query
 from braid.runtime.session import read_settings, slot_count
-from braid.runtime.transport import with_spark_types
-
-SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ class Join:
     def distinct(self) -> Join:
         """Let each different selected row out once, when it first appears."""
         self._refuse_grouped(".distinct")
-        for output in self._chosen_outputs:
+        for output in self._selection.chosen:
             require_plain(output, f"distinct: {output.name}")
         return replace(self, different=True)
 
@@ -143,7 +137,7 @@ class Join:
         `adaptive` changes between them: to the second where lookups take at least `alpha` of the time.
         """
         ordered = replace(self, ordering=read_ordering(policy, alpha))
-        _ = ordered._time_of_changes
+        ordered._selection.check_names()
         return ordered
 
     def plan(self) -> JoinPlan:
@@ -189,83 +183,11 @@ class Join:
     @cached_property
     def schema(self) -> StructType:
         """The columns of the result."""
-        return _struct([*self._values_of_groups, *self._time_of_changes])
-
-    @cached_property
-    def _values_of_groups(self) -> list[tuple[str, str]]:
-        """The names and types of what leaves of each group, or of each result."""
-        if self.grouping is None:
-            return [(output.name, output.type_json) for output in self._chosen_outputs]
-        groups = [(output.name, output.type_json) for output in self.grouping.groups]
-        return [*groups, *zip(self.grouping.names, self.grouping.types_json, strict=True)]
-
-    @cached_property
-    def _time_of_changes(self) -> list[tuple[str, str]]:
-        """The last column of an ordered aggregation: the result time at which the values of a group became these."""
-        if self.grouping is None or self.ordering is None:
-            return []
-        if any(name.lower() == RESULT_TIME for name, _ in self._values_of_groups):
-            raise QueryError(
-                f"An ordered aggregation has a column {RESULT_TIME} of its own, and another one has this name.",
-                hint=f"Rename the other, as in .groupBy('{RESULT_TIME} AS time').",
-            )
-        return [(RESULT_TIME, self._time_output[0].type_json)]
+        return self._selection.schema
 
     @cached_property
     def _analyzer(self) -> Analyzer:
         return Analyzer(self._spark, [AnalyzedStream(s.name, s.schema, s.time) for s in self.streams])
-
-    @cached_property
-    def _chosen_outputs(self) -> tuple[Output, ...]:
-        return self._analyzer.default_selection() if self.outputs is None else self.outputs
-
-    @cached_property
-    def _selected(self) -> tuple[Output, ...]:
-        """What probe tasks compute of a result: what leaves, or what a summary is made of."""
-        if self.grouping is None:
-            return (*self._chosen_outputs, *self._time_output)
-        return (*self.grouping.groups, *self.grouping.arguments, *self._time_output)
-
-    @cached_property
-    def _time_of(self) -> int | Literal["result"] | None:
-        """Whose time results carry: their own, for their order or a summary, or one by which a row is forgotten."""
-        return "result" if self.ordering is not None or self.over_us is not None else self._bounded_by
-
-    @cached_property
-    def _bounded_by(self) -> int | Literal["result"] | None:
-        """Whose time, among the selected columns, bounds how long a distinct row may come again."""
-        if not self.different:
-            return None
-        read = {o.expression.name for o in self._chosen_outputs if isinstance(o.expression, Column)}
-        if RESULT_TIME in read:
-            return "result"
-        return next((n for n, stream in enumerate(self.streams) if f"{stream.name}.{stream.time}" in read), None)
-
-    @cached_property
-    def _time_output(self) -> tuple[Output, ...]:
-        if self._time_of is None:
-            return ()
-        text = RESULT_TIME
-        if self._time_of != "result":
-            stream = self.streams[self._time_of]
-            text = f"{quote(stream.name)}.{quote(stream.time)}"
-        return self._analyzer.selection((f"{text} AS `#time`",))
-
-    @cached_property
-    def _summary(self) -> Summary | None:
-        if self.grouping is None and not self.different:
-            return None
-        return Summary(
-            groups=len(self._chosen_outputs) if self.grouping is None else len(self.grouping.groups),
-            calls=() if self.grouping is None else self.grouping.calls,
-            over_us=self.over_us,
-            updates=self.updates,
-            time_of=self._time_of,
-            ansi=read_settings(self._spark).ansi,
-            schema=_arrow_schema(_struct(self._values_of_groups)),
-            bounded_by=self._bounded_by,
-            ordered=self.ordering is not None,
-        )
 
     def _check_elastic(self) -> None:
         if self.elasticity is None:
@@ -277,23 +199,18 @@ class Join:
                 hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
             )
 
-    def _check_counted(self) -> None:
-        """Refuse windows that count rows where their order is not known, or has no meaning."""
-        counted = [stream for stream in self.streams if stream.window.kind == "rows"]
-        if counted and self._streaming and self.ordering is None:
-            raise WindowError(
-                f"The window of stream {counted[0].name!r} counts rows in the order of event time, but the results of "
-                "this join leave in no order.",
-                hint="Add .ordered() to the join, or give the stream a window of time.",
-            )
-        for stream in counted:
-            for field in stream.schema.fields:
-                if isinstance(field.dataType, ArrayType | MapType | StructType):
-                    raise WindowError(
-                        f"The window of stream {stream.name!r} counts rows, and rows of one time are ordered by their "
-                        f"values, but {field.name} has type {field.dataType.simpleString()}.",
-                        hint="Select columns of plain types before braid.stream.",
-                    )
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection(
+            analyzer=self._analyzer,
+            streams=self.streams,
+            outputs=self.outputs,
+            grouping=self.grouping,
+            over_us=self.over_us,
+            updates=self.updates,
+            different=self.different,
+            ordered=self.ordering is not None,
+        )
 
     def _refuse_grouped(self, verb: str) -> None:
         if self.grouping is not None:
@@ -308,19 +225,20 @@ class Join:
 
     @cached_property
     def _question(self) -> Question:
-        self._check_counted()
+        check_counted(self.streams, self.ordering is not None)
         settings = read_settings(self._spark)
+        selection = self._selection
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return Question(
-            streams=tuple(_question(number, stream, everlasting) for number, stream in enumerate(self.streams)),
+            streams=tuple(ask_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
-            outputs=self._selected,
-            output_schema=_arrow_schema(_struct((output.name, output.type_json) for output in self._selected)),
-            leaving=_arrow_schema(self.schema),
+            outputs=selection.computed,
+            output_schema=arrow_schema(struct_of((output.name, output.type_json) for output in selection.computed)),
+            leaving=arrow_schema(selection.schema),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,
-            summary=self._summary,
+            summary=selection.summary(settings.ansi),
             ordered=self.ordering is not None,
         )
 
@@ -354,61 +272,5 @@ def join(*streams: Stream) -> Join:
             f"The streams of a join need distinct names, but {', '.join(map(repr, repeated))} occurs more than once.",
             hint="Give each stream its own name, also where two read the same source.",
         )
-    _check_alike(streams)
+    check_alike(streams)
     return Join(streams)
-
-
-def _check_alike(streams: tuple[Stream, ...]) -> None:
-    """All streaming or all static, of one session, with event times of one type."""
-    kinds = {stream.df.isStreaming for stream in streams}
-    if len(kinds) > 1:
-        static = [stream.name for stream in streams if not stream.df.isStreaming]
-        raise StreamError(
-            f"A join takes streaming inputs or static ones, not both; static here: {', '.join(static)}.",
-            hint="Read all of them with spark.readStream, or all with spark.read.",
-        )
-    times = {stream.schema[stream.time].dataType.simpleString() for stream in streams}
-    if len(times) > 1:
-        found = ", ".join(f"{s.name}.{s.time} {s.schema[s.time].dataType.simpleString()}" for s in streams)
-        raise StreamError(
-            f"The event times of a join must have one type, but are {found}.",
-            hint="Cast one of them, for example with df.withColumn(..., col(...).cast('timestamp')).",
-        )
-
-
-def _struct(fields: Iterable[tuple[str, str]]) -> StructType:
-    return StructType([StructField(name, _parse_datatype_json_string(type_json), True) for name, type_json in fields])
-
-
-def _arrow_schema(schema: StructType) -> pa.Schema:
-    """The result's columns for Arrow, with Spark's own schema beside them, which its Parquet reader prefers."""
-    for field in schema.fields:
-        try:
-            to_arrow_type(field.dataType, timezone="UTC")
-        except (PySparkTypeError, ValueError) as error:
-            raise QueryError(
-                f"The selection {field.name!r} has type {field.dataType.simpleString()}, which Arrow cannot hold.",
-                hint="Cast it in the selection to a type that Arrow has.",
-            ) from error
-    return to_arrow_schema(schema, timezone="UTC").with_metadata({SPARK_SCHEMA: schema.json().encode()})
-
-
-def _question(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:
-    fields = [StructField(f"{stream.name}.{field.name}", field.dataType, True) for field in stream.schema.fields]
-    lateness_us = stream.lateness_us if stream.lateness_given or not everlasting else None
-    return StreamQuestion(
-        name=stream.name,
-        number=number,
-        time=f"{stream.name}.{stream.time}",
-        columns=tuple(Column(field.name, number, braid_type(_type_name(field))) for field in fields),
-        schema=with_spark_types(to_arrow_schema(StructType(fields), timezone="UTC"), StructType(fields)),
-        window_us=stream.window.duration_us,
-        window_rows=stream.window.count,
-        automatic=stream.window.kind == "auto",
-        lateness_us=lateness_us,
-        idle_after_ms=stream.idle_after_ms,
-    )
-
-
-def _type_name(field: StructField) -> str:
-    return field.dataType.simpleString()
