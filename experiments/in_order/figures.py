@@ -27,6 +27,7 @@ NAMES: dict[Policy, str] = {
     "adaptive": "Adaptive",
 }
 FIXED: tuple[Policy, ...] = ("sync-filter", "filter-order")
+AS_WELL = 0.05  # longer at most
 NEAR = 0.1  # of alpha: nearer than that chance decides which side of it is measured
 HOW = (
     f"Exponential gaps, windows of {WINDOW:g} s, the faster stream {FAST_RATE:g} rows a second, alpha {ALPHA:g}, one "
@@ -76,9 +77,8 @@ def costs(size: Size) -> Outcome:
     """Comparing two rows takes 1 µs to 1 ms, as when more queries share the machine."""
     points = [_measure(Setting(1.0, FAST_RATE, cost, WINDOW), size) for cost in COSTS]
     switching = next(point.setting.cost for point in points if point.holding_results > 0.5)
-    growing = [point.gain for point in points if point.keeps_up]
+    gains = [point.gain for point in points]
     apart = [point.gain_apart for point in points]
-    rising = growing[: growing.index(max(growing)) + 1]
     peak = max((point for point in points if point.keeps_up), key=lambda point: point.gain)
     at_switch = next(point for point in points if point.setting.cost == SWITCHING_COST)
     behind = points[-1]
@@ -90,17 +90,24 @@ def costs(size: Size) -> Outcome:
         "Figures 7 and 8",
         (
             Claim(
-                "the gain of Filter-Order grows with c",
+                "the gain of Filter-Order grows with c, a server for each stream",
                 "from about 0 to more than 0.5",
-                f"from {apart[0]:.3f} at 1 µs to {apart[-1]:.2f} at 1 ms with a server for each stream; with one for "
-                f"both to {peak.gain:.2f} at {1000 * peak.setting.cost:g} ms, then it falls, as all policies queue",
-                apart == sorted(apart) and rising == sorted(rising),
+                f"from {apart[0]:.3f} at 1 µs to {apart[-1]:.2f} at 1 ms",
+                apart == sorted(apart),
+            ),
+            Claim(
+                "the gain of Filter-Order grows with c, one server for both streams",
+                "from about 0 to more than 0.5",
+                f"from {gains[0]:.3f} at 1 µs to {peak.gain:.2f} at {1000 * peak.setting.cost:g} ms, "
+                f"{gains[-1]:.2f} at 1 ms",
+                gains == sorted(gains),
+                "From where the server lags behind both streams' lookups, rows queue for it under every policy.",
             ),
             Claim(
                 "the gain is at most about one half while the system keeps up",
                 "0.5; more where only Sync-Filter lags behind",
-                f"{max(growing):.2f}; where the server lags, all policies do (gain {behind.gain:.2f} at 1 ms)",
-                max(growing) <= 0.5,
+                f"{peak.gain:.2f}; where the server lags, all policies do (gain {behind.gain:.2f} at 1 ms)",
+                peak.gain <= 0.5,
             ),
             Claim(
                 "the gain at c = 0.5 ms is larger than equation 7 says",
@@ -164,16 +171,22 @@ def rates(size: Size) -> Outcome:
 def _following(points: Sequence[Point]) -> tuple[Claim, ...]:
     """Adaptive beside what its inequality selects, and beside Filter-Order."""
     clear = max(point.excess for point in points if not point.is_near)
-    near = max((point.excess for point in points if point.is_near), default=0.0)
+    near = max(point.excess for point in points if point.is_near)
     worst = max(point.responses["adaptive"] / point.responses["filter-order"] for point in points)
     limit = 1.05 * (1 + ALPHA)
     return (
         Claim(
             "Adaptive does as well as the policy its inequality selects",
             "it follows it",
-            f"at most {max(0.0, clear):.1%} longer; {near:.1%} where the product is alpha itself, and chance puts the "
-            "measured share on either side",
-            clear <= 0.05 and near <= 0.1,
+            f"at most {max(0.0, clear):.1%} longer",
+            clear <= AS_WELL,
+        ),
+        Claim(
+            "also where the product is alpha itself",
+            "Filter-Order from there on",
+            f"{near:.1%} longer than Filter-Order: chance puts the measured share on either side",
+            near <= AS_WELL,
+            "Every change of policy costs what waited under the other one.",
         ),
         Claim(
             "Adaptive is never much worse than Filter-Order",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -71,6 +71,49 @@ def oracle(case: Case) -> Releases:
     return Releases(case.streams, [predicate.condition for predicate in case.predicates], case.clock_ms[0])
 
 
+def outlive(
+    case: Case, chance: random.Random, path: Path, *, crashes: tuple[int, ...], flushed: float, most: int = 2
+) -> None:
+    """All batches by runs that begin anew, with another strategy and policy, and die at a random write.
+
+    Every action is tried with a crash among its first so many writes, then without. A share of the batches is followed
+    by a flush. There are at most so many slots and ingest tasks.
+    """
+    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
+    choices = strategies(case.question, chance)
+
+    def start(crash_at: int | None) -> InlineQuery:
+        return InlineQuery(
+            case.question,
+            str(path),
+            strategy=chance.choice(choices),
+            slots=chance.randint(1, most),
+            ingest_tasks=chance.randint(1, most),
+            clock=clock,
+            files=LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at),
+            ordering=chance.choice(POLICIES),
+        )
+
+    def survive(action: Callable[[InlineQuery], object], how: object) -> None:
+        for writes in (*crashes, None):
+            try:
+                query = start(None if writes is None else chance.randint(1, writes))
+                action(query)
+            except InjectedCrash:
+                continue
+            check(case, query, releases, (choices, how))
+            return
+        raise AssertionError("the last run cannot crash")
+
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        releases.batch(case.batches[batch], now)
+        survive(lambda query, batch=batch: query.run(batch, case.tables(batch)), batch)
+        if chance.random() < flushed or batch == len(case.clock_ms) - 1:
+            releases.flush()
+            survive(lambda query: query.steps.flush(), (batch, "flush"))
+
+
 @pytest.mark.parametrize("seed", PLAIN)
 def test_what_may_leave_has_left_in_order(seed: int, tmp_path: Path) -> None:
     case, chance = ordered_case(seed), random.Random(seed)
@@ -100,43 +143,7 @@ def test_crashes_restarts_and_switches_neither_lose_nor_repeat_nor_reorder(seed:
     """Every run of the query has another policy and dies at a random write; between batches time passes or all is let
     out."""
     case, chance = ordered_case(seed, small=True), random.Random(seed)
-    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
-    choices = strategies(case.question, chance)
-
-    def start(crash_at: int | None) -> InlineQuery:
-        files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
-        return InlineQuery(
-            case.question,
-            str(tmp_path),
-            strategy=chance.choice(choices),
-            slots=2,
-            clock=clock,
-            files=files,
-            ordering=chance.choice(POLICIES),
-        )
-
-    def survive(action: Any) -> InlineQuery:
-        for crash_at in (chance.randint(1, 12), chance.randint(1, 30), None):
-            try:
-                query = start(crash_at)
-                action(query)
-            except InjectedCrash:
-                continue
-            return query
-        raise AssertionError("the last run cannot crash")
-
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
-        releases.batch(case.batches[batch], now)
-        check(case, query, releases, (choices, batch))
-        if chance.random() < 0.2:
-            query = survive(lambda query: query.steps.flush())
-            releases.flush()
-            check(case, query, releases, (choices, batch, "flush"))
-    query = survive(lambda query: query.steps.flush())
-    releases.flush()
-    check(case, query, releases, (choices, "end"))
+    outlive(case, chance, tmp_path, crashes=(12, 30), flushed=0.2)
 
 
 def counted_case(seed: int) -> Case:
@@ -163,44 +170,7 @@ def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, mon
     if chance.random() < 0.5:
         monkeypatch.setattr(merging, "FAN_IN", 2)
         monkeypatch.setattr(merging, "BASE_ROWS", 4)
-    releases, clock = oracle(case), ManualClock(case.clock_ms[0])
-    choices = strategies(case.question, chance)
-
-    def start(crash_at: int | None) -> InlineQuery:
-        files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
-        return InlineQuery(
-            case.question,
-            str(tmp_path),
-            strategy=chance.choice(choices),
-            slots=chance.randint(1, 3),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            files=files,
-            ordering=chance.choice(POLICIES),
-        )
-
-    def survive(action: Any) -> InlineQuery:
-        for crash_at in (chance.randint(1, 40), None):
-            try:
-                query = start(crash_at)
-                action(query)
-            except InjectedCrash:
-                continue
-            return query
-        raise AssertionError("the last run cannot crash")
-
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query = survive(lambda query, batch=batch: query.run(batch, case.tables(batch)))
-        releases.batch(case.batches[batch], now)
-        check(case, query, releases, (choices, batch))
-        if chance.random() < 0.3:
-            query = survive(lambda query: query.steps.flush())
-            releases.flush()
-            check(case, query, releases, (choices, batch, "flush"))
-    query = survive(lambda query: query.steps.flush())
-    releases.flush()
-    check(case, query, releases, (choices, "end"))
+    outlive(case, chance, tmp_path, crashes=(40,), flushed=0.3, most=3)
 
 
 @pytest.mark.parametrize("seed", CRAMPED)

@@ -51,7 +51,7 @@ def test_adaptive_changes_both_ways_and_says_why(tmp_path: Path, monkeypatch: py
     assert slow[-1]["order"]["holds"] == "rows"
     assert len(said) == 2
     assert said[0].startswith("holds results: lookups take")
-    assert said[1].endswith("less than 0.8 of alpha 0.3")
+    assert said[1].endswith("less than 0.7 of alpha 0.3")
 
 
 def test_the_first_step_of_a_run_says_nothing_of_the_pace(tmp_path: Path) -> None:
@@ -88,6 +88,17 @@ def test_rows_have_waited_until_they_were_released(tmp_path: Path, monkeypatch: 
     waited = feed.batch(1000)["order"]["rowResponse"]
     assert waited["p50Ms"] == 700.0
     assert waited["p99Ms"] >= 700.0
+
+
+def test_results_that_held_rows_find_are_as_late_as_these(tmp_path: Path) -> None:
+    """A batch lets its first half out at once, and the half of one stream that waited for it since the batch before."""
+    feed = Feed(tmp_path, ManualClock(1), Ordering("sync-filter", 0.3))
+    feed.batch(1000)
+    order = feed.batch(1000)["order"]
+    rows, results = order["rowResponse"], order["resultResponse"]
+    assert rows == {"rows": 300, "averageMs": 333.3, "p50Ms": 0.0, "p99Ms": 1000.0}
+    assert results["rows"] > 0
+    assert {**results, "rows": 300} == rows
 
 
 @pytest.mark.parametrize(("policy", "pairs"), [("sync-filter", 1200), ("filter-order", 1560)])

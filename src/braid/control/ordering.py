@@ -23,7 +23,7 @@ from braid.state.manifest import Mark
 from braid.state.waiting import Holds, Pace, Waiting
 
 Policy = Literal["sync-filter", "filter-order", "adaptive"]
-RETURNING = 0.8
+RETURNING = 0.7
 """Adaptive goes back to holding rows only below this share of alpha, so that it does not flutter around it."""
 ENOUGH_SECONDS = 0.5
 # While rows are held, lookups come in bursts, one whenever the frontier moves: what is remembered must hold several.

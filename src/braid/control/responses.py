@@ -34,6 +34,12 @@ def respond(arrivals: Sequence[Arrival], until_us: int, now_ms: int) -> tuple[tu
     return tuple(staying), waits
 
 
+def spread(count: float, waits: Waits) -> Waits:
+    """So many results as late as the rows that found them, where it is not known which row found which."""
+    rows = sum(waiting for _, waiting in waits)
+    return [(wait, count * waiting / rows) for wait, waiting in waits]
+
+
 def remember(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
     """The arrivals of each stream, neighbours put together where there are too many."""
     kept: list[Arrival] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.ordering import Ordering, Turn, blend, decide_turn, lookup_share, modelled_share, nothing_waits
-from braid.control.responses import describe_waits, remember, respond
+from braid.control.responses import Waits, describe_waits, remember, respond, spread
 from braid.control.watermarks import StepTimes, advance_marks, later
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import JoinPlan
@@ -113,8 +113,8 @@ class OrderKeeper:
             rulers=rulers,
             flushed=delta.flush,
         )
-        waited = {block.file: max(0, now_ms - block.arrived_ms) for block in (*before.results, *fresh)}
-        results = [(float(waited[file]), float(rows)) for file, rows in released.counts.items()]
+        late = waits if delta.holds == "rows" else []
+        results = _result_waits(released.counts, before.results, fresh, late, now_ms)
         over = [roll.file for roll in (*before.rolls, *delta.rolls) if roll not in rolls]
         released = replace(released, dropped=(*released.dropped, *ranked.replaced, *over))
         return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
@@ -181,8 +181,8 @@ class OrderKeeper:
         self,
         after: Waiting,
         released: Released,
-        waits: list[tuple[float, float]],
-        results: list[tuple[float, float]],
+        waits: Waits,
+        results: Waits,
         now_ms: int,
     ) -> dict[str, Any]:
         plan = self._plan
@@ -259,12 +259,22 @@ def _bound(frontier_us: int | None) -> int:
     return ALWAYS if frontier_us is None else frontier_us
 
 
-def _mean_arrival(delta: DeltaRecord, waits: list[tuple[float, float]], now_ms: int) -> int:
+def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
     """When the rows that found a step's results came: in the step itself, or on average of those that waited for it."""
     rows = sum(count for _, count in waits)
     if delta.holds == "results" or not rows:
         return delta.now_ms
     return now_ms - round(sum(wait * count for wait, count in waits) / rows)
+
+
+def _result_waits(
+    counts: dict[str, int], held: Sequence[HeldBlock], fresh: Sequence[HeldBlock], rows: Waits, now_ms: int
+) -> Waits:
+    """How long the results that leave have waited since their rows came; those that held rows found, as these did."""
+    found = sum(counts.get(block.file, 0) for block in fresh)
+    blocks = held if rows else (*held, *fresh)
+    known = [(float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0))) for block in blocks]
+    return [*known, *spread(found, rows)]
 
 
 def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:

@@ -23,14 +23,13 @@ from braid.kernels.summing import (
     group_names,
     newly_counted,
     nothing_of,
-    unseen,
 )
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
 from braid.runtime.tasks.holding import RELEASED_AT, HoldSink
 from braid.runtime.tasks.partials import TIMES_OF_ALL, keeps_times, write_partials
 from braid.runtime.tasks.segments import SegmentStore
-from braid.runtime.tasks.view_parts import Tables, ViewParts, lookup_hashes, oldest_counting, since
+from braid.runtime.tasks.view_parts import Tables, ViewParts, oldest_counting, since
 from braid.runtime.tasks.views import write_block
 from braid.state.files import Files
 
@@ -74,8 +73,7 @@ class SlotSequence:
     def _let_out_once(self, fresh: Tables) -> tuple[Changes | None, Tables]:
         if 0 not in fresh:
             return None, {}
-        known = self._parts.known(0, fresh[0], lookup_hashes(self._summary, 0, fresh[0]))
-        novel = unseen(self._summary, 0, fresh[0], known)
+        novel = self._parts.novel(0, fresh[0])
         return (finish(self._summary, novel, {}), novel[TIME].to_numpy()), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[Changes | None, Tables]:
@@ -85,8 +83,7 @@ class SlotSequence:
         main, added = [fresh[0]], {}
         for number, call in enumerate(self._summary.sets, start=1):
             if number in fresh:
-                known = self._parts.known(number, fresh[number], lookup_hashes(self._summary, number, fresh[number]))
-                novel = unseen(self._summary, number, fresh[number], known)
+                novel = self._parts.novel(number, fresh[number])
                 main.append(newly_counted(call, novel))
                 added[number] = novel.drop_columns([TIME])
         rows = pa.concat_tables(main, promote_options="default")

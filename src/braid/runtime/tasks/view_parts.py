@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels.keys import Keys
-from braid.kernels.summing import HASH, TIME, add_up, with_hashes
+from braid.kernels.summing import HASH, TIME, add_up, unseen, with_hashes
 from braid.plan.summary import Summary
 from braid.runtime.tasks.segments import SegmentStore
 from braid.state.blocks import Segment
@@ -32,6 +32,11 @@ class ViewParts:
         """What the view knows under these hashes, with the columns of `like`."""
         found = [table.select([n for n in table.column_names if n != HASH]) for table in self.found(number, hashes)]
         return pa.concat_tables([like.slice(0, 0), *found], promote_options="default")
+
+    def novel(self, number: int, table: pa.Table) -> pa.Table:
+        """The rows of a table that the view does not know yet."""
+        hashes = np.asarray(with_hashes(self._summary, number, table)[HASH].to_numpy())
+        return unseen(self._summary, number, table, self.known(number, table, hashes))
 
     def found(self, number: int, hashes: Keys) -> list[pa.Table]:
         wanted = np.unique(hashes)
@@ -75,11 +80,6 @@ class ViewParts:
             if generations is None or block.generation in generations:
                 for segment in self._store.reader(block.file).segments_of([number], self.numbers):
                     yield block.file, segment
-
-
-def lookup_hashes(summary: Summary, number: int, table: pa.Table) -> Keys:
-    """The hashes under which the view knows rows of a table."""
-    return np.asarray(with_hashes(summary, number, table)[HASH].to_numpy())
 
 
 def since(table: pa.Table, time_us: int) -> pa.Table:

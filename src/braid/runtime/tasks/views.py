@@ -25,14 +25,13 @@ from braid.kernels.summing import (
     nothing_of,
     only_group,
     total_of_nothing,
-    unseen,
 )
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
 from braid.runtime.tasks.partials import part_of, write_tables
 from braid.runtime.tasks.results import ResultWriter
 from braid.runtime.tasks.segments import SegmentStore
-from braid.runtime.tasks.view_parts import Tables, ViewParts, lookup_hashes, oldest_counting, since
+from braid.runtime.tasks.view_parts import Tables, ViewParts, oldest_counting, since
 from braid.state.files import Files
 
 
@@ -67,8 +66,7 @@ class SlotView:
     def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         if 0 not in fresh:
             return None, {}
-        known = self._parts.known(0, fresh[0], lookup_hashes(self._summary, 0, fresh[0]))
-        novel = unseen(self._summary, 0, fresh[0], known)
+        novel = self._parts.novel(0, fresh[0])
         return finish(self._summary, novel, {}), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
@@ -78,8 +76,7 @@ class SlotView:
         main, added = [fresh[0]], {}
         for number, call in enumerate(self._summary.sets, start=1):
             if number in fresh:
-                known = self._parts.known(number, fresh[number], lookup_hashes(self._summary, number, fresh[number]))
-                added[number] = unseen(self._summary, number, fresh[number], known)
+                added[number] = self._parts.novel(number, fresh[number])
                 main.append(newly_counted(call, added[number]))
         added[0] = add_up(self._summary, 0, main)
         known = self._parts.known(0, added[0], group_hashes(added[0]))
