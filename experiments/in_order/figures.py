@@ -182,9 +182,9 @@ def _following(points: Sequence[Point]) -> tuple[Claim, ...]:
             clear <= AS_WELL,
         ),
         Claim(
-            "also where the product is alpha itself",
-            "Filter-Order from there on",
-            f"{near:.1%} longer than Filter-Order: chance puts the measured share on either side",
+            "Adaptive does as well as Filter-Order where the product is alpha itself",
+            "it becomes Filter-Order there",
+            f"{near:.1%} longer: chance puts the measured share on either side",
             near <= AS_WELL,
             "Every change of policy costs what waited under the other one.",
         ),

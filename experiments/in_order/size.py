@@ -39,7 +39,7 @@ SIZES = {
         seeds=8,
         minutes=20,
         slow_rows=400,
-        pacing=Pacing(seconds=28.0, warm_up=16.0),
+        pacing=Pacing(seconds=40.0, warm_up=24.0),
         costs=(0.00005, 0.00035, 0.0014),
         turns=(8.0, 2.0),
     ),
