@@ -14,7 +14,7 @@ class Size:
     """A scale of TPC-H, the batches it is cut into, and the rows that fit a unit where that is assumed.
 
     What is timed on Spark has a scale of its own: `timed_batches` as fast as they are taken, or the first `paced_files`
-    of `files_in_all` on schedule.
+    of `files_in_all` on schedule. `summed_scale` is that of aggregations.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Size:
     batches: int
     unit_rows: int
     timed_scale: float
+    summed_scale: float
     timed_batches: int
     timed_warm_up: int
     rounds: int
@@ -46,6 +47,7 @@ SIZES = {
         batches=12,
         unit_rows=5_000,
         timed_scale=0.01,
+        summed_scale=0.01,
         timed_batches=3,
         timed_warm_up=1,
         rounds=1,
@@ -60,6 +62,7 @@ SIZES = {
         batches=40,
         unit_rows=100_000,
         timed_scale=0.5,
+        summed_scale=1.0,
         timed_batches=10,
         timed_warm_up=3,
         rounds=3,

@@ -11,9 +11,9 @@ from experiments.bistream.size import Size
 BANDS_HAVE_NO_KEY = "A band has no key to cut subgroups by, so it runs without CR4 and CR8."
 
 
-def sustained_task(size: Size, query: str, setting: str) -> Task:
+def sustained_task(size: Size, query: str, setting: str, scale: float | None = None) -> Task:
     """Batch after batch, as fast as they are taken."""
-    options = {"scale_factor": size.timed_scale, "batches": size.timed_batches}
+    options = {"scale_factor": scale or size.timed_scale, "batches": size.timed_batches}
     strategy = model(setting).describe()
     return Task("Braid", f"tpch-{query}", options, size.timed_batches, size.timed_warm_up, strategy=strategy)
 
