@@ -62,10 +62,10 @@ def compare(size: Size, found: Mapping[str, Rounds]) -> Outcome:
         "aggregation",
         "Rows a second with and without aggregation",
         f"TPC-H scale {size.summed_scale:g} in {size.timed_batches} batches on Spark; {size.rounds} rounds of the "
-        "three ways in turn, ratios within a round. Without aggregation results are made and discarded, which is the least a "
-        "join can do with them. Q5 and Q7 add up the revenue by nation; Band counts and keeps the lowest and highest "
-        "order by line number, having no nation without another join. Little is at most a tenth, in "
-        "every round; where rounds disagree, nothing is decided.",
+        "three ways in turn, ratios within a round. Without aggregation results are made and discarded, which is the "
+        "least a join can do with them. Q5 and Q7 add up the revenue by nation; Band counts and keeps the lowest and "
+        "highest order by line number, having no nation without another join. Little is at most a tenth, in every "
+        "round; where rounds disagree, nothing is decided.",
         "Figure 13",
         tuple(claims),
         ("query, setting", "rows a second without", "batched over without", "immediate over without"),
