@@ -56,7 +56,8 @@ def target_text(target: dict[str, Any]) -> str:
 
 
 def number(value: float) -> str:
-    return f"{value:.2e}" if abs(value) >= 1e6 else f"{value:,.2f}"
+    """Two places, and no sign before a zero."""
+    return f"{value:.2e}" if abs(value) >= 1e6 else f"{round(value, 2) + 0.0:,.2f}"
 
 
 def _whole(value: float | None) -> str:

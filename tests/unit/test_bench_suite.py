@@ -18,6 +18,7 @@ from benchmarks.pacing import _quantile, _taken, paced_task, sustained_rows_a_ba
 from benchmarks.report.page import write_page
 from benchmarks.report.plots import draw
 from benchmarks.report.record import Row, read_record, write_record
+from benchmarks.report.table import number
 from benchmarks.strategies import strategy_of
 from benchmarks.suite import BENCHMARKS, FULL, QUICK
 from benchmarks.targets import Target, rate_ratio, step_ratio
@@ -59,6 +60,13 @@ def test_a_target_is_met_missed_or_not_measured() -> None:
     assert Target("", step_ratio("b", "a"), at_most=4).check(results).met is True
     refused = Target("", rate_ratio("a", "c"), at_least=1).check(results)
     assert (refused.value, refused.met, refused.text) == (None, None, "not measured")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.001, "0.00"), (-0.02, "-0.02"), (1295.0, "1,295.00"), (3.06e8, "3.06e+08")]
+)
+def test_a_figure_has_two_places_and_a_zero_no_sign(value: float, text: str) -> None:
+    assert number(value) == text
 
 
 def test_a_wrong_answer_does_not_agree_and_none_is_not_wrong() -> None:
