@@ -7,6 +7,12 @@ All of them survive pickling, because tasks raise them on executors.
 
 from __future__ import annotations
 
+import re
+
+JVM_PLACE = re.compile(
+    r"^\s*(at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)\s*$", re.MULTILINE
+)
+
 
 class BraidError(Exception):
     """The root of every error raised on purpose."""
@@ -31,6 +37,25 @@ def shortened(text: str, most: int = 4000) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception of somebody else's says, also where its own `__str__` raises."""
+    try:
+        return str(error)
+    except Exception as second:  # whatever a user's class does
+        return f"(its text cannot be made: __str__ raised {type(second).__name__})"
+
+
+def without_stacks(text: str) -> str:
+    """A message of the JVM without the places in Java and Scala code that it passed."""
+    lines = [line for line in text.splitlines() if not JVM_PLACE.match(line)]
+    return "\n".join(lines).strip()
+
+
+def brief_cause(error: BaseException) -> BaseException | None:
+    """The error as the cause of another one, None if it would print a page of the JVM's."""
+    return None if JVM_PLACE.search(text_of(error)) else error
 
 
 class QueryError(BraidError):

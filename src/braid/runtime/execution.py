@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
-from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened
+from braid.errors import BraidError, PredicateError, QueryError, RunFailedError, StorageError, shortened
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
@@ -30,6 +30,7 @@ from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.spark_settings import applied, quick_crossing, quick_log
+from braid.runtime.step_lock import StepLock
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
 from braid.runtime.tasks.work import Locations
@@ -75,7 +76,7 @@ class Execution:
         self._spark = spark
         self._job = job
         self._stopping = threading.Event()
-        self._step = threading.Lock()
+        self._step = StepLock()
         self._over = threading.Event()
         self._over.set()
         self._state = "starting"
@@ -110,9 +111,15 @@ class Execution:
             threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
 
     def stop(self) -> None:
-        """End between two steps."""
+        """End between two steps; called inside one, as by `foreachBatch`, return at once and end after it."""
         self._stopping.set()
-        with self._step:
+        if self._step.is_mine:
+            threading.Thread(target=self._stop_between_steps, name="braid-stop", daemon=True).start()
+        else:
+            self._stop_between_steps()
+
+    def _stop_between_steps(self) -> None:
+        with self._step.held():
             self.query.stop()
         self._cluster.close()
 
@@ -123,6 +130,7 @@ class Execution:
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
+        self._refuse_inside("awaitTermination", "a step cannot wait for the end of its own run")
         try:
             over = self._await_query(timeout)
         except (PySparkException, Py4JError) as error:
@@ -146,7 +154,8 @@ class Execution:
 
     def flush(self) -> None:
         """Let out everything that waits for its order, between two steps."""
-        with self._step:
+        self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
+        with self._step.held():
             if self.error is not None:
                 raise self.error
             self._run_step(self._steps.flush)
@@ -155,6 +164,13 @@ class Execution:
     def active(self) -> bool:
         """Whether steps may still run."""
         return bool(self.query.isActive) or not self._over.is_set()
+
+    def _refuse_inside(self, verb: str, reason: str) -> None:
+        if self._step.is_mine:
+            raise QueryError(
+                f"run.{verb}() was called inside a step of the run itself: {reason}.",
+                hint="Call it outside foreachBatch. run.stop() may be called there: the run then ends after the step.",
+            )
 
     def _await_query(self, timeout: float | None) -> bool:
         """Whether the query ended in time, and the step after its last batch too."""
@@ -237,7 +253,7 @@ class Execution:
     def _tick_while_active(self) -> None:
         """Between batches, run the steps that only the clock asks for."""
         while self.query.isActive and not self._stopping.wait(TICK_SECONDS):
-            if self._step.acquire(blocking=False):
+            if self._step.acquire(timeout=0):
                 try:
                     if self.query.isActive and not self._stopping.is_set():
                         self._run_step(self._steps.tick)
@@ -260,6 +276,8 @@ class Execution:
             if isinstance(error, PredicateError):
                 self._checkpoint.write_failure(self._steps.manifest.step + 1, error.message)
             raise
+        except Exception as error:
+            raise self._failure(error) from error
         if progress is not None:
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
             if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from braid.errors import SinkError, shortened
+from braid.errors import SinkError, brief_cause, shortened, text_of, without_stacks
 from braid.runtime.tasks.holding import RELEASED_AT
 from braid.state.files import Files
 from braid.state.manifest import Move
@@ -44,12 +45,16 @@ class FrameSink:
             frame = self._spark.createDataFrame([], self._schema)
         try:
             self._function(frame, step)
-        except Exception as error:  # the function is the user's own, or a format's writer, and may raise anything
+        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            # The function is the user's own, or a format's writer, and may raise anything. What is no Exception would
+            # end only the thread that calls it, and leave the run waiting; in the main thread it ends the program.
+            if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
+                raise
             raise SinkError(
                 f"The results of batch {step} could not be handed on: "
-                f"{type(error).__name__}: {shortened(str(error), 1000)}",
+                f"{type(error).__name__}: {shortened(without_stacks(text_of(error)), 1000)}",
                 hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
-            ) from error
+            ) from brief_cause(error)
         for file in staged:
             self.files.delete(f"{self._path}/{file['name']}")
         return ()

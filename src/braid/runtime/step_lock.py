@@ -1,0 +1,42 @@
+"""The lock around a step: one step at a time, and the thread that runs it is known.
+
+A user's function runs inside a step. What it calls on its own run must not wait for that step to end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class StepLock:
+    """A lock that can say whether the calling thread holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the calling thread is inside a step."""
+        return self._owner == threading.get_ident()
+
+    def acquire(self, timeout: float = -1) -> bool:
+        """Whether the lock could be taken in time; -1 waits for as long as it takes."""
+        taken = self._lock.acquire(timeout=timeout)
+        if taken:
+            self._owner = threading.get_ident()
+        return taken
+
+    def release(self) -> None:
+        self._owner = None
+        self._lock.release()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
