@@ -3,6 +3,7 @@
 from braid.api.join import Join, join
 from braid.api.run import Run
 from braid.api.stream import Stream, stream
+from braid.api.totals import totals
 from braid.api.udf import udf
 from braid.api.writer import Writer
 from braid.errors import BraidError
@@ -24,6 +25,7 @@ __all__ = [
     "join",
     "rows",
     "stream",
+    "totals",
     "udf",
     "unbounded",
 ]

@@ -10,8 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
 
 from braid.errors import QueryError
-
-SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+from braid.runtime.tasks.stamping import SPARK_SCHEMA
 
 
 def struct_of(fields: Iterable[tuple[str, str]]) -> StructType:

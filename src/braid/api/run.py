@@ -76,6 +76,10 @@ class Run:
         """Let out everything that waits for its order; what comes earlier than the last of it is late from then on."""
         self._execution.flush()
 
+    def totals(self) -> DataFrame:
+        """The current totals of an aggregation, after the newest step: a row per group that has results."""
+        return self._execution.totals()
+
     def late_rows(self) -> DataFrame:
         """The late rows that are kept: `stream`, `batch`, `watermark`, and `row` as JSON."""
         return self._execution.late.read()

@@ -55,7 +55,7 @@ class Writer:
         return replace(self, _format=source)
 
     def option(self, key: str, value: Any) -> Writer:
-        """`path`, `checkpointLocation`, `retention`, `endOfInput`, or an option of the format."""
+        """`path`, `checkpointLocation`, `retention`, `endOfInput`, `stepColumn`, or an option of the format."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
         return replace(self, _options=(*kept, (key, text)))
@@ -118,8 +118,7 @@ class Writer:
             SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
             checkpoint,
             writer._query.schema,
-            writer._query.question.leaving,
-            ordered=writer._query.ordering is not None,
+            writer._query.question,
         )
         retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
         job = Job(

@@ -34,6 +34,7 @@ from braid.runtime.step_lock import StepLock
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
 from braid.runtime.tasks.work import Locations
+from braid.runtime.totals import aggregation_of, aggregation_record, read_totals
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 
@@ -160,6 +161,11 @@ class Execution:
                 raise self.error
             self._run_step(self._steps.flush)
 
+    def totals(self) -> DataFrame:
+        """What the aggregation has come to after the newest step."""
+        aggregation = aggregation_of(self._plan, "this query")
+        return read_totals(self._spark, self._job.checkpoint, aggregation, lambda: self._steps.manifest)
+
     @property
     def active(self) -> bool:
         """Whether steps may still run."""
@@ -211,13 +217,15 @@ class Execution:
         saved = self._checkpoint.read_query()
         if saved is None:
             identity, plan = str(uuid.uuid4()), build_plan(question)
-            self._checkpoint.write_query({"id": identity, **fingerprint(question, plan, pushdown=True)})
+            self._checkpoint.write_query(
+                {"id": identity, **fingerprint(question, plan, pushdown=True), **aggregation_record(plan)}
+            )
             return identity, plan
         manifest = self._checkpoint.last_manifest()
         failed = self._checkpoint.has_failed(manifest.step + 1 if manifest else 0)
         plan, record = continue_plan(saved, question, self._job.checkpoint, failed)
         if record is not None:
-            self._checkpoint.write_query({"id": saved["id"], **record})
+            self._checkpoint.write_query({"id": saved["id"], **record, **aggregation_record(plan)})
         return str(saved["id"]), plan
 
     def _start(self) -> StreamingQuery:

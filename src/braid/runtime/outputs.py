@@ -9,16 +9,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError
+from braid.plan.question import Question
 from braid.runtime.frames import FrameSink
 from braid.runtime.sinks import STAGING, DiscardSink, FileSink, Sink
+from braid.runtime.step_columns import choose_step_column, hidden_step_column, latest_of_groups
 from braid.runtime.storage import prove_shared, qualify
+from braid.runtime.tasks.stamping import with_step
 from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
-OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention", "endofinput"})
+OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention", "endofinput", "stepcolumn"})
 COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
 
 
@@ -48,29 +52,32 @@ def choose_sink(
     choice: SinkChoice,
     checkpoint: str,
     schema: StructType,
-    arrow_schema: pa.Schema,
-    *,
-    ordered: bool = False,
+    question: Question,
 ) -> ChosenSink:
     """The sink of a run; SinkError if the choice is incomplete."""
     kind = "foreachbatch" if choice.function is not None else choice.format.lower()
+    step_column = choose_step_column(
+        kind, choice.option("stepColumn"), schema, question.summary, question.case_sensitive
+    )
     if kind == "parquet":
-        return _parquet(spark, choice, checkpoint, arrow_schema)
+        return _parquet(spark, choice, checkpoint, question.leaving, step_column)
     if kind == "memory":
-        return _memory(spark, choice, checkpoint, schema, arrow_schema)
+        return _memory(spark, choice, checkpoint, schema, question)
     if kind == "noop":
         files, _ = locate(checkpoint)
         return ChosenSink(Locations(checkpoint, checkpoint, "none", discard=True), lambda _: DiscardSink(files))
-    function = choice.function or _frame_function(choice)
+    function = choice.function or _frame_function(choice, step_column)
     files, path = locate(checkpoint)
     staging = f"{checkpoint}/results"
     return ChosenSink(
-        Locations(checkpoint, staging, "none", timed=ordered),
-        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function, ordered),
+        Locations(checkpoint, staging, "none", timed=question.ordered),
+        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function, question.ordered),
     )
 
 
-def _parquet(spark: SparkSession, choice: SinkChoice, checkpoint: str, arrow_schema: pa.Schema) -> ChosenSink:
+def _parquet(
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, leaving: pa.Schema, step_column: str | None
+) -> ChosenSink:
     given = choice.option("path")
     if given is None:
         raise SinkError(
@@ -89,16 +96,19 @@ def _parquet(spark: SparkSession, choice: SinkChoice, checkpoint: str, arrow_sch
     # Another query may write to the same path; its start must not sweep what this one has staged.
     staging = f"{STAGING}/{hashlib.sha256(checkpoint.encode()).hexdigest()[:16]}"
 
+    written = leaving if step_column is None else with_step(leaving, step_column)
+
     def make(query: str) -> Sink:
-        publish_schema(location, query, arrow_schema)
+        publish_schema(location, query, written)
         return FileSink(files, path, query, staging=staging)
 
-    return ChosenSink(Locations(checkpoint, f"{location}/{staging}", compression), make)
+    return ChosenSink(Locations(checkpoint, f"{location}/{staging}", compression, step_column=step_column), make)
 
 
 def _memory(
-    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, arrow_schema: pa.Schema
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, question: Question
 ) -> ChosenSink:
+    """A table of all results; of an aggregation, of the latest row of each group."""
     name = choice.name
     if name is None:
         raise SinkError(
@@ -107,29 +117,44 @@ def _memory(
         )
     location = f"{checkpoint}/memory"
     files, path = locate(location)
+    summary = question.summary
+    groups = None if summary is None or summary.is_distinct else summary.groups
+    step_column = None if groups is None else hidden_step_column(schema)
+    written = question.leaving if step_column is None else with_step(question.leaving, step_column)
+    read = schema if step_column is None else StructType([*schema.fields, StructField(step_column, LongType())])
 
     def refresh() -> None:
-        spark.read.schema(schema).parquet(location).createOrReplaceTempView(name)
+        rows = spark.read.schema(read).parquet(location)
+        table = rows if groups is None else latest_of_groups(rows, groups, question.ordered)
+        table.createOrReplaceTempView(name)
 
     def make(query: str) -> Sink:
-        publish_schema(location, query, arrow_schema)
+        publish_schema(location, query, written)
         refresh()
         return FileSink(files, path, query, refresh)
 
-    return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", "none"), make)
+    return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", "none", step_column=step_column), make)
 
 
 def publish_schema(location: str, query: str, schema: pa.Schema) -> None:
-    """A file without rows, so that the table can be read before it has any."""
+    """A file without rows, so that the table can be read before it has any; SinkError if it has other columns."""
     files, path = locate(location)
     target = f"{path}/part-{query[:8]}.parquet"
     if not files.exists(target):
         buffer = pa.BufferOutputStream()
         pq.write_table(schema.empty_table(), buffer)
         files.write_new(target, buffer.getvalue().to_pybytes())
+        return
+    before = pq.read_schema(pa.BufferReader(files.read(target))).names
+    if before != schema.names:
+        raise SinkError(
+            f"The files in {location} have the columns {', '.join(before)}, but now they would have "
+            f"{', '.join(schema.names)}.",
+            hint="Give the stepColumn that the query had, or another path.",
+        )
 
 
-def _frame_function(choice: SinkChoice) -> Callable[[DataFrame, int], None]:
+def _frame_function(choice: SinkChoice, step_column: str | None) -> Callable[[DataFrame, int], None]:
     if choice.format.lower() == "console":
         rows = int(choice.option("numRows") or 20)
         truncate = (choice.option("truncate") or "true").lower() == "true"
@@ -143,6 +168,8 @@ def _frame_function(choice: SinkChoice) -> Callable[[DataFrame, int], None]:
     path = choice.option("path")
 
     def write(frame: DataFrame, step: int) -> None:
+        if step_column is not None:
+            frame = frame.withColumn(step_column, sf.lit(step).cast("long"))
         frame.write.format(choice.format).options(**options).mode("append").save(path)
 
     return write

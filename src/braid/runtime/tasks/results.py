@@ -20,6 +20,7 @@ from braid.kernels.vectors import Vector
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Output
+from braid.runtime.tasks.stamping import Stamp
 from braid.state.files import Files
 
 ROWS_PER_GROUP = 1 << 17
@@ -47,11 +48,20 @@ class ResultFile:
 class ResultWriter:
     """Writes record batches to Parquet files of a bounded number of rows each."""
 
-    def __init__(self, files: Files, directory: str, name: str, schema: pa.Schema, compression: str) -> None:
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        name: str,
+        schema: pa.Schema,
+        compression: str,
+        stamp: Stamp | None = None,
+    ) -> None:
         self._files = files
         self._directory = directory
         self._name = name
-        self._schema = schema
+        self._stamp = stamp
+        self._schema = schema if stamp is None else stamp.schema(schema)
         self._compression = compression
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
@@ -62,7 +72,7 @@ class ResultWriter:
         self.written: list[ResultFile] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self._held.append(batch)
+        self._held.append(batch if self._stamp is None else self._stamp.batch(batch))
         self._held_rows += batch.num_rows
         if self._held_rows >= ROWS_PER_GROUP:
             self._flush()

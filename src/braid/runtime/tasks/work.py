@@ -35,6 +35,7 @@ from braid.runtime.tasks.release import SlotRelease, write_release
 from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.sequences import SlotSequence, write_sequence
+from braid.runtime.tasks.stamping import Stamp
 from braid.runtime.tasks.views import SlotView, write_update
 from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import locate
@@ -49,6 +50,7 @@ class Locations:
     """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems.
 
     `discard`: results are only counted. `timed`: ordered results carry their time, for a reader that sorts.
+    `step_column`: the column in which results carry the number of their step, if they do.
     """
 
     checkpoint: str
@@ -56,6 +58,7 @@ class Locations:
     compression: str
     discard: bool = False
     timed: bool = False
+    step_column: str | None = None
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder,
         path = f"{checkpoint}/blocks/{name}"
         return told(lambda: write_sequence(work, summary, order.view.parts, plan.leaving, files, path))
     view = SlotView(summary, order, task.partition, slots, store)
-    results = _result_writer(locations, name, summary.schema)
+    results = _result_writer(locations, name, summary.schema, order.step)
     block = f"{checkpoint}/blocks/{name}.block"
     return told(lambda: write_update(view, summary, order.view.parts, files, block, results))
 
@@ -233,7 +236,7 @@ def run_release(plan: JoinPlan, slots: int, locations: Locations, order: Release
     store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
     work = SlotRelease(order, task.partition, slots, store)
     leaving = plan.leaving.append(pa.field(RELEASED_AT, pa.int64())) if locations.timed else plan.leaving
-    results = ReleaseSink(_result_writer(locations, name, leaving), leaving)
+    results = ReleaseSink(_result_writer(locations, name, leaving, order.step), leaving)
     kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
 
@@ -266,15 +269,16 @@ def open_results(plan: JoinPlan, locations: Locations, order: ProbeOrder, name: 
     if plan.summary is None and plan.ordered:
         return HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     if plan.summary is None:
-        return ResultSink(_result_writer(locations, name, plan.output_schema))
+        return ResultSink(_result_writer(locations, name, plan.output_schema, order.step))
     return PartialSink(plan.summary, files, f"{checkpoint}/blocks/{name}.partial", order.view_parts)
 
 
-def _result_writer(locations: Locations, name: str, schema: pa.Schema) -> ResultWriter | None:
+def _result_writer(locations: Locations, name: str, schema: pa.Schema, step: int) -> ResultWriter | None:
     if locations.discard:
         return None
     files, staging = locate(locations.staging)
-    return ResultWriter(files, staging, name, schema, locations.compression)
+    stamp = None if locations.step_column is None else Stamp(locations.step_column, step)
+    return ResultWriter(files, staging, name, schema, locations.compression, stamp)
 
 
 class ResultSink:
