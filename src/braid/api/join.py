@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.api.asking import ask_stream, check_alike, check_counted
-from braid.api.columns import arrow_schema, struct_of
+from braid.api.columns import arrow_schema
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
 from braid.api.ordered import read_ordering
@@ -233,8 +233,8 @@ class Join:
             streams=tuple(ask_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=selection.computed,
-            output_schema=arrow_schema(struct_of((output.name, output.type_json) for output in selection.computed)),
-            leaving=arrow_schema(selection.schema),
+            output_schema=arrow_schema(selection.computed_schema, settings.case_sensitive),
+            leaving=arrow_schema(selection.schema, settings.case_sensitive),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,

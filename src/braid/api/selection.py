@@ -52,6 +52,10 @@ class Selection:
             return (*self.chosen, *self._time_output)
         return (*self.grouping.groups, *self.grouping.arguments, *self._time_output)
 
+    @property
+    def computed_schema(self) -> StructType:
+        return struct_of((output.name, output.type_json) for output in self.computed)
+
     def summary(self, ansi: bool) -> Summary | None:
         """What becomes of results that are not wanted one by one."""
         if self.grouping is None and not self.different:

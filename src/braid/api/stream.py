@@ -6,15 +6,14 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
+from braid.api.types import stream_problem
 from braid.errors import StreamError
 from braid.plan.durations import duration_us
 from braid.query.windows import LastRows, Unbounded, Window, read_lateness, read_window
-from braid.runtime.session import require_classic
+from braid.runtime.session import read_settings, require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -77,15 +76,16 @@ def _check_name(name: object) -> None:
 
 
 def _check_types(name: str, df: DataFrame) -> None:
-    """Every column must have an Arrow type: rows are kept whole, as Arrow."""
+    """Every column must have a type that can be kept: late rows are kept whole, whatever the query reads."""
+    case_sensitive = read_settings(df.sparkSession).case_sensitive
     for field in df.schema.fields:
-        try:
-            to_arrow_type(field.dataType, timezone="UTC")
-        except (PySparkTypeError, ValueError) as error:
+        problem = stream_problem(field.name, field.dataType, case_sensitive)
+        if problem is not None:
             raise StreamError(
-                f"The column {name}.{field.name} has type {field.dataType.simpleString()}, which Arrow cannot hold.",
-                hint=f"Cast it to a type that Arrow has, or leave it out with df.drop({field.name!r}).",
-            ) from error
+                f"The stream {name!r} cannot have the column {field.name!r}: {problem.reason}.",
+                detail=f"Its type: {field.dataType.simpleString()}",
+                hint=f"Before braid.stream, {problem.remedy}: df.drop({field.name!r}).",
+            )
 
 
 def _time_column(name: str, df: DataFrame, time: str) -> str:

@@ -84,6 +84,8 @@ def to_vector(array: pa.Array | pa.ChunkedArray, type: str) -> Vector:
     valid = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     if type in TEXT_TYPES:
         return Vector(array, valid)
+    if type == "void":
+        return Vector(np.zeros(len(array), np.bool_), np.zeros(len(array), np.bool_))
     if type == "boolean":
         return Vector(array.fill_null(False).to_numpy(zero_copy_only=False), valid)
     return Vector(_fixed_width(array, type), valid)

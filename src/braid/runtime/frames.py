@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError, brief_cause, shortened, text_of, without_stacks
-from braid.runtime.tasks.holding import RELEASED_AT
+from braid.runtime.tasks.holding import released_at
 from braid.state.files import Files
 from braid.state.manifest import Move
 
@@ -80,7 +80,10 @@ def read_staged(
 
 def ordered_frame(spark: SparkSession, schema: StructType, paths: list[str], few: bool = False) -> DataFrame:
     """Released rows, sorted by the time they carry, which stays behind."""
-    timed = StructType([*schema.fields, StructField(RELEASED_AT, LongType())])
-    frame, time = spark.read.schema(timed).parquet(*paths), f"`{RELEASED_AT}`"
+    name = released_at(schema.names)
+    timed = StructType([*schema.fields, StructField(name, LongType())])
+    frame = spark.read.schema(timed).parquet(*paths)
+    # A column of this name, not a path into a struct, whatever the name is made of.
+    time = f"`{name}`"
     ordered = frame.coalesce(1).sortWithinPartitions(time) if few else frame.orderBy(time)
-    return ordered.drop(RELEASED_AT)
+    return ordered.drop(name)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from braid.errors import CorruptStateError
 from braid.plan.join import JoinPlan
 from braid.state.checkpoint import Checkpoint
 
 SCHEMA = "stream string, batch bigint, watermark timestamp, row string"
+
+# When it was written, in milliseconds; the step; a number. Other tools may leave files beside them.
+NAME = re.compile(r"(\d+)-\d+-\d+\.parquet", re.ASCII)
+# Footers are small reads that only wait, on object stores for tens of milliseconds each.
+FOOTERS_AT_ONCE = 16
 
 
 class LateRows:
@@ -29,7 +39,7 @@ class LateRows:
         """All late rows that are kept: stream, batch, watermark, and the row as JSON."""
         found = self._spark.createDataFrame([], SCHEMA)
         for stream in self._plan.streams:
-            names = self._checkpoint.files.list(self._directory(stream.name))
+            names = self._readable(stream.name)
             if names:
                 paths = [f"{self._location}/late/{stream.name}/{name}" for name in names]
                 found = found.unionByName(_table(self._spark.read.parquet(*paths), stream.name))
@@ -39,9 +49,34 @@ class LateRows:
         """Drop what is older than the retention."""
         oldest = int(time.time() * 1000) - self._retention_ms
         for stream in self._plan.streams:
-            for name in self._checkpoint.files.list(self._directory(stream.name)):
+            for name in self._names(stream.name):
                 if int(name.partition("-")[0]) < oldest:
                     self._checkpoint.files.delete(f"{self._directory(stream.name)}/{name}")
+
+    def _names(self, stream: str) -> list[str]:
+        """The files of late rows, among whatever else lies there."""
+        return [name for name in self._checkpoint.files.list(self._directory(stream)) if NAME.fullmatch(name)]
+
+    def _readable(self, stream: str) -> list[str]:
+        """The files that are still there; raises for one that Spark could not read."""
+        names = self._names(stream)
+        paths = [f"{self._directory(stream)}/{name}" for name in names]
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
+            return [name for name, whole in zip(names, pool.map(self._is_whole, paths), strict=True) if whole]
+
+    def _is_whole(self, path: str) -> bool:
+        """Whether the file is there, and not dropped since it was listed; raises if it is damaged."""
+        try:
+            with self._checkpoint.files.open_input(path) as file:
+                pq.read_metadata(file)
+        except FileNotFoundError:
+            return False
+        except (OSError, pa.ArrowException) as error:
+            raise CorruptStateError(
+                f"The file of late rows {path} is damaged: {error}",
+                hint="Restore it from a copy of the checkpoint, or move it away: no result depends on it.",
+            ) from error
+        return True
 
     def _directory(self, stream: str) -> str:
         return f"{self._checkpoint.path}/late/{stream}"

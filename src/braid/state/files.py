@@ -37,6 +37,7 @@ class Files(Protocol):
 
     def read(self, path: str) -> bytes: ...
     def map(self, path: str) -> pa.Buffer: ...
+    def open_input(self, path: str) -> pa.NativeFile: ...
     def open_output(self, path: str) -> Any: ...
     def write_new(self, path: str, data: bytes) -> None: ...
     def rename(self, source: str, target: str) -> None: ...
@@ -100,6 +101,10 @@ class LocalFiles:
             if os.path.getsize(path) == 0:
                 return pa.py_buffer(b"")
             return pa.memory_map(path, "r").read_buffer()
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        with _explained("read", path):
+            return pa.OSFile(path, "rb")
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
@@ -178,6 +183,11 @@ class ArrowFiles:
     def map(self, path: str) -> pa.Buffer:
         with _explained("read", path), self.filesystem.open_input_file(path) as file:
             return file.read_buffer()
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for reads at any place, without reading it whole."""
+        with _explained("read", path):
+            return self.filesystem.open_input_file(path)
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[Any]:

@@ -48,6 +48,9 @@ class FailingFiles:
     def map(self, path: str) -> pa.Buffer:
         return self._alive().map(path)
 
+    def open_input(self, path: str) -> pa.NativeFile:
+        return self._alive().open_input(path)
+
     @contextmanager
     def open_output(self, path: str) -> Iterator[Any]:
         with self._counted("output", path), self._files.open_output(path) as output:

@@ -95,5 +95,19 @@ def require_plain(output: Output, written: str, allowed: Sequence[str] = PLAIN) 
     if name not in allowed:
         raise QueryError(
             f"{written} is of type {name}, which cannot be grouped or aggregated.",
-            hint=f"Cast it, or name its parts; allowed are {', '.join(allowed)}.",
+            detail=f"Allowed are {', '.join(allowed)}.",
+            hint=f"Write {_remedy(name)} instead.",
         )
+
+
+def _remedy(kind: str) -> str:
+    """What to group by or aggregate instead of a value of this type."""
+    if kind.startswith(("interval day", "interval hour", "interval minute", "interval second")):
+        return "a number, such as unix_micros(o.ts) - unix_micros(q.ts) for o.ts - q.ts, or CAST(... AS STRING)"
+    if kind.startswith("string collate"):
+        return "... COLLATE UTF8_BINARY, after lower(...) if case must not count,"
+    if kind.startswith(("geometry", "geography")):
+        return "st_asbinary(...)"
+    if kind in ("struct", "array", "map"):
+        return "its parts, or to_json(...),"
+    return "CAST(... AS STRING)"

@@ -5,7 +5,7 @@ The last column of held rows is their result time; it leaves with them only wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,18 @@ import pyarrow as pa
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
-RELEASED_AT = "#time"
 ROWS_PER_SEGMENT = 1 << 17
 CUTS = 32
 
 Times = npt.NDArray[np.int64]
+
+
+def released_at(names: Collection[str]) -> str:
+    """The name of the time that released rows carry: one that no column of theirs has, whatever its case."""
+    name, taken = "#time", {name.lower() for name in names}
+    while name in taken:
+        name = f"#{name}"
+    return name
 
 
 class HoldSink:

@@ -189,6 +189,8 @@ def _with_result_time(plan: JoinPlan, columns: Columns) -> Callable[[str], Vecto
 
 def _to_array(vector: Vector, wanted: pa.DataType, length: int) -> pa.Array:
     """A computed vector as an Arrow column; a constant is repeated."""
+    if pa.types.is_null(wanted):
+        return pa.nulls(length)
     if isinstance(vector.values, pa.Array):
         return _as(vector.values, wanted)
     if isinstance(vector.values, pa.Scalar):

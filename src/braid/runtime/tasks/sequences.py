@@ -26,7 +26,7 @@ from braid.kernels.summing import (
 )
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
-from braid.runtime.tasks.holding import RELEASED_AT, HoldSink
+from braid.runtime.tasks.holding import HoldSink, released_at
 from braid.runtime.tasks.partials import TIMES_OF_ALL, keeps_times, write_partials
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.view_parts import Tables, ViewParts, oldest_counting, since
@@ -176,5 +176,5 @@ def write_sequence(
 def timed_rows(values: pa.RecordBatch, times: Times, leaving: pa.Schema) -> pa.RecordBatch:
     """Rows as they leave, with their time where a reader sees it, and once more to be sorted by."""
     shown = [pa.array(times).cast(field.type) for field in list(leaving)[values.num_columns :]]
-    schema = leaving.remove_metadata().append(pa.field(RELEASED_AT, pa.int64()))
+    schema = leaving.remove_metadata().append(pa.field(released_at(leaving.names), pa.int64()))
     return pa.RecordBatch.from_arrays([*values.columns, *shown, pa.array(times)], schema=schema)

@@ -25,7 +25,7 @@ from braid.plan.join import JoinPlan
 from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
 from braid.runtime.tasks.derived import DerivedRows
 from braid.runtime.tasks.exchange import CarriedRows
-from braid.runtime.tasks.holding import RELEASED_AT, HoldSink
+from braid.runtime.tasks.holding import HoldSink, released_at
 from braid.runtime.tasks.ingest import IngestPlaces, ingest
 from braid.runtime.tasks.merge import merge_blocks, move_blocks
 from braid.runtime.tasks.partials import PartialSink
@@ -235,7 +235,9 @@ def run_release(plan: JoinPlan, slots: int, locations: Locations, order: Release
     store = segment_store(plan, locations.checkpoint, f"{order.run} held")
     store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
     work = SlotRelease(order, task.partition, slots, store)
-    leaving = plan.leaving.append(pa.field(RELEASED_AT, pa.int64())) if locations.timed else plan.leaving
+    leaving = plan.leaving
+    if locations.timed:
+        leaving = leaving.append(pa.field(released_at(leaving.names), pa.int64()))
     results = ReleaseSink(_result_writer(locations, name, leaving, order.step), leaving)
     kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
     return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
