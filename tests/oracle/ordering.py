@@ -38,8 +38,10 @@ class Releases:
         self._heard = {stream.name: self.began_ms for stream in self.streams}
 
     def batch(self, rows: Rows, now_ms: int) -> None:
-        """A batch arrives; what may leave does."""
-        marks = self._reached(now_ms)
+        """A batch arrives; what may leave does. Whoever brings rows is not idle, and is held to its own watermark."""
+        silent, marks = self._idle(now_ms), self._reached(set())
+        awake = {s.name for s in self.streams if any(row[s.time] is not None for row in rows.get(s.name, ()))}
+        after = self._reached(silent - awake)
         for stream in self.streams:
             for row in rows.get(stream.name, ()):
                 time = row[stream.time]
@@ -49,15 +51,24 @@ class Releases:
                 self._newest[stream.name] = max(self._newest[stream.name], time)
                 if time >= marks[stream.name]:
                     self._kept[stream.name].append(row)
-        self._marks = marks
-        self.tick(now_ms)
+        self._marks = after
+        self._release(silent - awake)
 
     def tick(self, now_ms: int) -> None:
-        """Time passes; when every stream is silent, nothing is waited for."""
-        if len(self._idle(now_ms)) == len(self.streams):
+        """Time passes, and the sources are empty; when every stream is silent, nothing is waited for."""
+        idle = self._idle(now_ms)
+        self._marks = self._reached(idle)
+        self._release(idle)
+
+    def restart(self, now_ms: int) -> None:
+        """Another run begins; time between runs is no silence."""
+        self.began_ms = now_ms
+
+    def _release(self, idle: set[str]) -> None:
+        if len(idle) == len(self.streams):
             self.flush()
             return
-        self.frontier = max(self.frontier, min(self._reached(now_ms).values()) - self._counting)
+        self.frontier = max(self.frontier, min(self._reached(idle).values()) - self._counting)
         self.left = Counter({row: n for row, n in self._found().items() if row[-1] <= self.frontier})
 
     def flush(self) -> None:
@@ -77,14 +88,14 @@ class Releases:
 
     def _idle(self, now_ms: int) -> set[str]:
         limits = {stream.name: stream.idle_after_ms for stream in self.streams}
-        return {name for name, limit in limits.items() if limit is not None and now_ms - self._heard[name] >= limit}
+        silent = {name: now_ms - max(self.began_ms, heard) for name, heard in self._heard.items()}
+        return {name for name, limit in limits.items() if limit is not None and silent[name] >= limit}
 
-    def _reached(self, now_ms: int) -> dict[str, int]:
+    def _reached(self, idle: set[str]) -> dict[str, int]:
         marks = dict(self._marks)
         for stream in self.streams:
             if stream.lateness_us is not None and self._newest[stream.name] > NEVER:
                 marks[stream.name] = max(marks[stream.name], self._newest[stream.name] - stream.lateness_us)
-        idle = self._idle(now_ms)
         awake = [mark for name, mark in marks.items() if name not in idle]
         if awake:
             marks |= {name: max(marks[name], min(awake)) for name in idle}

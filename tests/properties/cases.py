@@ -73,6 +73,7 @@ class Case:
     batches: tuple[Rows, ...]
     clock_ms: tuple[int, ...]
     ordered: bool = False
+    started_ms: tuple[int, ...] | None = None
 
     @cached_property
     def question(self) -> Question:
@@ -94,8 +95,12 @@ class Case:
 
     @cached_property
     def expected(self) -> Counter[tuple[Any, ...]]:
-        rows = on_time_rows(self.streams, self.batches, self.clock_ms)
+        rows = on_time_rows(self.streams, self.batches, self.clock_ms, self.started_ms)
         return answer(self.streams, rows, [predicate.condition for predicate in self.predicates])
+
+    def restarted(self) -> Case:
+        """The same, taken by a run per batch."""
+        return replace(self, started_ms=self.clock_ms)
 
     @property
     def late(self) -> int:

@@ -100,7 +100,7 @@ def test_any_cut_gives_the_same_rows_when_nothing_is_late(seed: int, tmp_path: P
 
 @pytest.mark.parametrize("seed", RESTARTED)
 def test_restarts_with_other_strategies_give_the_same_rows(seed: int, tmp_path: Path) -> None:
-    case, chance = make_case(seed), random.Random(seed)
+    case, chance = make_case(seed).restarted(), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
     choices = strategies(case.question, chance)
     for batch, now in enumerate(case.clock_ms):

@@ -107,6 +107,7 @@ def outlive(
 
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
+        releases.restart(now)
         releases.batch(case.batches[batch], now)
         survive(lambda query, batch=batch: query.run(batch, case.tables(batch)), batch)
         if chance.random() < flushed or batch == len(case.clock_ms) - 1:

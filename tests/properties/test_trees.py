@@ -60,7 +60,7 @@ def test_limits_on_memory_and_merges_change_no_rows(seed: int, tmp_path: Path, m
 @pytest.mark.parametrize("seed", CHANGED)
 def test_restarts_in_another_shape_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     """From a tree to sequences what is stored between is dropped; back to a tree it is made from the streams' rows."""
-    case, chance = make_case(seed, shares=MANY), random.Random(seed)
+    case, chance = make_case(seed, shares=MANY).restarted(), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
     choices: list[Strategy] = [*trees(case.question, chance), *strategies(case.question, chance)]
     used = []
@@ -84,6 +84,7 @@ def test_rows_and_results_that_wait_for_their_order_change_no_rows(seed: int, tm
         strategy, policy = chance.choice(choices), chance.choice(POLICIES)
         query = InlineQuery(case.question, str(tmp_path), strategy=strategy, clock=clock, ordering=policy)
         query.run(batch, case.tables(batch))
+        releases.restart(now)
         releases.batch(case.batches[batch], now)
         check(case, query, releases, (strategy, policy, batch))
     query.steps.flush()

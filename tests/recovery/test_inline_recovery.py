@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -48,6 +49,7 @@ class Drill:
         self.clock = ManualClock(case.clock_ms[0])
         self.crashes = 0
         self.next_batch = 0
+        self.started: dict[int, int] = {}
         self._choices = strategies(case.question, chance) if changing else []
 
     def attempt(self, files: FailingFiles, fates: Iterator[Fate] | None = None) -> bool:
@@ -63,8 +65,11 @@ class Drill:
                 files=files,
                 fate=lambda _: "once" if fates is None else next(fates),
             )
+            began, taken_in = self.clock.now_ms, self._taken_in(query)
             self._follow_spark(query)
             while self.next_batch < len(self.case.batches):
+                if self.next_batch > taken_in:
+                    self.started[self.next_batch] = began
                 self.clock.now_ms = self.case.clock_ms[self.next_batch]
                 query.run(self.next_batch, self.case.tables(self.next_batch))
                 self.next_batch += 1
@@ -77,11 +82,19 @@ class Drill:
         """What was published is the oracle's answer, and no staged file was left behind."""
         query = InlineQuery(self.case.question, self.directory, clock=self.clock)
         assert query.last_batch == len(self.case.batches) - 1
+        started = tuple(began for _, began in sorted(self.started.items()))
+        expected = replace(self.case, started_ms=started).expected
         got = results_of(self.case, query.published())
-        assert got == self.case.expected, f"{self.case.describe()}\nafter {self.crashes} crashes"
+        assert got == expected, f"{self.case.describe()}\nafter {self.crashes} crashes"
         assert LocalFiles().list(f"{self.directory}/out/_braid_staging") == []
         named = {block.file for block in query.steps.manifest.blocks}
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
+
+    @staticmethod
+    def _taken_in(query: InlineQuery) -> int:
+        """The newest batch whose decisions are recorded: no later run decides them again."""
+        delta = query.checkpoint.read_delta(query.steps.manifest.step + 1)
+        return query.last_batch if delta is None else delta.batch
 
     def _follow_spark(self, query: InlineQuery) -> None:
         """Braid is at Spark's last commit or one ahead; then Spark may offer the batch again."""
@@ -118,7 +131,7 @@ def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp
         drill = Drill(case, tmp_path / name, random.Random(name), changing=False, strategy=tree)
         query = InlineQuery(case.question, drill.directory, clock=drill.clock)
         query.run(0, case.tables(0))
-        drill.next_batch = 1
+        drill.next_batch, drill.started[0] = 1, case.clock_ms[0]
         return drill
 
     counted = FailingFiles(LocalFiles())

@@ -133,52 +133,6 @@ def test_a_pushed_selection_does_not_change_what_is_late(feed: Callable[..., Fee
     assert [record["lateRows"]["o"] for record in run.recentProgress] == [0, 1]
 
 
-def test_an_idle_stream_takes_the_watermark_of_the_others(feed: Callable[..., Feed], place: Place) -> None:
-    orders, quotes = feed("o").add((1, at(0), 1)), feed("q").add((1, at(0), 1))
-    query = braid.join(
-        braid.stream("o", orders.stream, time="ts", window="10 minutes"),
-        braid.stream("q", quotes.stream, time="ts", window="10 minutes", idle_after="50 ms"),
-    ).select("o.id AS o", "q.id AS q")
-    place.run(query)
-    orders.add((2, at(1000), 1))
-    place.run(query)
-    time.sleep(0.1)
-    quotes.add((2, at(999), 1), (3, at(1000), 1))
-    orders.add((3, at(1001), 1))
-    run = place.run(query)
-    assert run.lastProgress is not None
-    assert run.lastProgress["idle"] == ["q"]
-    assert run.lastProgress["watermarks"]["q"] == run.lastProgress["watermarks"]["o"] == "2024-01-01T00:16:40.000Z"
-    assert run.lastProgress["lateRows"] == {"o": 0, "q": 1}
-    assert place.rows() == [(1, 1), (2, 3), (3, 3)]
-
-
-def test_a_step_without_input_lets_go_what_waits_for_an_idle_stream(feed: Callable[..., Feed], place: Place) -> None:
-    orders, quotes = feed("o").add((1, at(0), 1)), feed("q").add((1, at(0), 1))
-    query = braid.join(
-        braid.stream("o", orders.stream, time="ts", window="10 seconds"),
-        braid.stream("q", quotes.stream, time="ts", window="10 seconds", idle_after="1 second"),
-    ).select("o.id AS o", "q.id AS q")
-    place.run(query)
-    orders.add((2, at(1000), 1))
-    writer = query.writeStream.option("checkpointLocation", str(place.checkpoint))
-    run = writer.trigger(processingTime="100 milliseconds").start(str(place.output))
-    try:
-        deadline = time.monotonic() + 60
-        while not any(record["numInputRows"] == 0 for record in run.recentProgress):
-            assert time.monotonic() < deadline
-            assert run.isActive
-            time.sleep(0.05)
-    finally:
-        run.stop()
-    tick = run.recentProgress[-1]
-    assert (tick["idle"], tick["stateRows"], tick["numOutputRows"]) == (["q"], 1, 0)
-    assert [record["batchId"] for record in run.recentProgress] == [1, 2]
-    quotes.add((2, at(999), 1), (3, at(1000), 1))
-    assert place.run(query).lastProgress["lateRows"] == {"o": 0, "q": 1}  # type: ignore[index]
-    assert place.rows() == [(1, 1), (2, 3)]
-
-
 def test_state_expires_when_no_partner_can_come(feed: Callable[..., Feed], place: Place) -> None:
     orders, quotes = feed("o"), feed("q")
     for number in range(4):

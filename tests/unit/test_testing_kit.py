@@ -50,8 +50,14 @@ def test_the_oracle_knows_late_rows() -> None:
 def test_the_oracle_knows_idle_streams() -> None:
     streams = (OracleStream("a", None, 0, idle_after_ms=10), OracleStream("b", None, 0, idle_after_ms=10))
     batches = [{"a": [row(1, 0)], "b": [row(50, 1)]}, {"b": [row(60, 2)]}, {"a": [row(49, 3), row(60, 4)]}]
-    assert [entry["k"] for entry in on_time_rows(streams, batches, [0, 5, 10])["a"]] == [0, 4]
-    assert [entry["k"] for entry in on_time_rows(streams, batches, [0, 5, 9])["a"]] == [0, 3, 4]
+
+    def kept(clock: list[int], started: list[int] | None = None) -> list[int]:
+        return [entry["k"] for entry in on_time_rows(streams, batches, clock, started)["a"]]
+
+    assert kept([0, 10, 10]) == [0, 4]
+    assert kept([0, 9, 9]) == [0, 3, 4]
+    assert kept([0, 9, 20]) == [0, 3, 4]  # whoever brings rows is not idle
+    assert kept([0, 10, 10], started=[0, 1, 1]) == [0, 3, 4]
 
 
 @pytest.mark.parametrize(("when", "left"), [("before", ["a"]), ("after", ["a", "b"])])

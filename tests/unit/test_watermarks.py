@@ -6,7 +6,14 @@ import random
 
 import pytest
 
-from braid.control.watermarks import advance_marks, decide_times, is_expired
+from braid.control.watermarks import (
+    SourceCheck,
+    StepTimes,
+    advance_marks,
+    decide_times,
+    is_expired,
+    silent_streams,
+)
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Mark
@@ -20,45 +27,71 @@ def plan(*lateness_us: int | None, window_us: int | None = 10, idle_after_ms: in
     return build_plan(draft.question())
 
 
+def times_at(made: JoinPlan, marks: tuple[Mark, ...], now_ms: int) -> StepTimes:
+    """The times of a step without rows, in a run that began at 0 and has just looked at its empty sources."""
+    check = SourceCheck(now_ms, (False,) * len(marks))
+    return decide_times(made, marks, silent_streams(made, marks, 0, check, (None,) * len(marks)))
+
+
 def test_a_watermark_is_the_newest_time_minus_lateness() -> None:
     marks = (Mark(100, None, 0), Mark(100, None, 0), Mark(100, None, 0), Mark(None, None, 0))
-    assert decide_times(plan(0, 30, None, 0), marks, 0).watermarks == (100, 70, None, None)
+    assert times_at(plan(0, 30, None, 0), marks, 0).watermarks == (100, 70, None, None)
 
 
 def test_an_idle_stream_takes_the_smallest_watermark_of_the_others() -> None:
     marks = (Mark(10, None, 0), Mark(100, None, 50), Mark(80, None, 50))
-    times = decide_times(plan(0, 0, 0, idle_after_ms=50), marks, 60)
+    times = times_at(plan(0, 0, 0, idle_after_ms=50), marks, 60)
     assert (times.watermarks, times.idle) == ((80, 100, 80), (True, False, False))
 
 
 def test_an_idle_stream_that_is_ahead_does_not_fall_back() -> None:
-    times = decide_times(plan(0, 0, idle_after_ms=50), (Mark(200, None, 0), Mark(100, None, 50)), 60)
+    times = times_at(plan(0, 0, idle_after_ms=50), (Mark(200, None, 0), Mark(100, None, 50)), 60)
     assert times.watermarks == (200, 100)
 
 
 @pytest.mark.parametrize(("now_ms", "idle"), [(49, False), (50, True)])
 def test_silence_is_counted_to_the_millisecond(now_ms: int, idle: bool) -> None:
-    assert decide_times(plan(0, 0, idle_after_ms=50), (Mark(1, None, 0), Mark(1, None, now_ms)), now_ms).idle[0] is idle
+    assert times_at(plan(0, 0, idle_after_ms=50), (Mark(1, None, 0), Mark(1, None, now_ms)), now_ms).idle[0] is idle
 
 
 def test_nothing_moves_when_all_are_idle_or_one_awake_has_no_watermark() -> None:
     bounded = plan(0, 0, idle_after_ms=50)
-    assert decide_times(bounded, (Mark(1, None, 0), Mark(9, None, 0)), 99).watermarks == (1, 9)
-    assert decide_times(bounded, (Mark(1, None, 0), Mark(None, None, 99)), 99).watermarks == (1, None)
+    assert times_at(bounded, (Mark(1, None, 0), Mark(9, None, 0)), 99).watermarks == (1, 9)
+    assert times_at(bounded, (Mark(1, None, 0), Mark(None, None, 99)), 99).watermarks == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("started_ms", "checked_ms", "unread", "newest", "idle"),
+    [
+        (0, 50, False, None, True),
+        (1, 50, False, None, False),
+        (900, 949, False, None, False),
+        (900, 950, False, None, True),
+        (900, 950, True, None, False),
+        (900, 950, False, 7, False),
+        (900, -1, False, None, False),
+    ],
+)
+def test_silence_is_what_a_run_has_seen_of_a_source_that_it_has_read(
+    started_ms: int, checked_ms: int, unread: bool, newest: int | None, idle: bool
+) -> None:
+    made, marks = plan(0, 0, idle_after_ms=50), (Mark(1, None, 0), Mark(9, None, 0))
+    check = SourceCheck(checked_ms, (unread, True))
+    assert silent_streams(made, marks, started_ms, check, (newest, None)) == (idle, False)
 
 
 def test_an_idle_stream_without_a_limit_on_lateness_keeps_what_it_was_given() -> None:
     """Having been idle, it is held to the mark of the others even when it wakes."""
     made = plan(None, 0, idle_after_ms=50)
     marks = (Mark(5, None, 0), Mark(100, None, 99))
-    times = decide_times(made, marks, 99)
+    times = times_at(made, marks, 99)
     assert times.watermarks == (100, 100)
     marks = advance_marks(marks, times, (150, None), 99)
-    assert decide_times(made, marks, 100).watermarks == (100, 100)
+    assert times_at(made, marks, 100).watermarks == (100, 100)
 
 
 def test_marks_remember_the_newest_time_and_the_last_activity() -> None:
-    times = decide_times(plan(0, 0), (Mark(5, None, 1), Mark(None, None, 1)), 9)
+    times = times_at(plan(0, 0), (Mark(5, None, 1), Mark(None, None, 1)), 9)
     assert advance_marks((Mark(5, None, 1), Mark(None, None, 1)), times, (3, None), 9) == (
         Mark(5, 5, 9),
         Mark(None, None, 1),
@@ -73,7 +106,7 @@ def test_watermarks_never_fall() -> None:
         now, before = 0, (None,) * 3
         for _ in range(40):
             now += chance.randint(0, 12)
-            times = decide_times(made, marks, now)
+            times = times_at(made, marks, now)
             for old, new in zip(before, times.watermarks, strict=True):
                 assert old is None or (new is not None and new >= old)
             before = times.watermarks

@@ -55,16 +55,16 @@ def nothing_waits(streams: int) -> Waiting:
 
 
 def decide_turn(
-    plan: JoinPlan, ordering: Ordering, waiting: Waiting, marks: Sequence[Mark], now_ms: int, slots: int
+    plan: JoinPlan, ordering: Ordering, waiting: Waiting, marks: Sequence[Mark], idle: tuple[bool, ...], slots: int
 ) -> Turn:
-    """The turn of a step after which the streams have reached `marks`. When all are silent nothing waits for them.
+    """The turn of a step after which the streams have reached `marks`. When all are idle nothing waits for them.
 
     Results that leave by whole times wait until every stream has passed them. Which rows are the last at a time is
     known only then: so long rows wait, whatever the policy.
     """
     holds: Holds
     said: tuple[str, ...]
-    times = decide_times(plan, marks, now_ms)
+    times = decide_times(plan, marks, idle)
     reached = [mark for mark in times.watermarks if mark is not None]
     frontier = min(reached) if len(reached) == len(times.watermarks) else None
     if plan.by_whole_times and frontier is not None:

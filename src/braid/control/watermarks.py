@@ -1,6 +1,7 @@
 """Watermarks, idleness and expiry, decided from what earlier steps recorded.
 
-A watermark never falls: what was expired under it stays expired. None stands for minus infinity.
+A watermark never falls: what was expired under it stays expired. None stands for minus infinity. Silence is counted
+from the start of the run, up to the last look at the sources: time in which nobody looked is no silence.
 """
 
 from __future__ import annotations
@@ -20,10 +21,33 @@ class StepTimes:
     idle: tuple[bool, ...]
 
 
-def decide_times(plan: JoinPlan, marks: Sequence[Mark], now_ms: int) -> StepTimes:
+@dataclass(frozen=True)
+class SourceCheck:
+    """A look at the sources: when, and which streams had rows there that the run has not read."""
+
+    checked_ms: int
+    unread: tuple[bool, ...]
+
+
+def silent_streams(
+    plan: JoinPlan, marks: Sequence[Mark], started_ms: int, check: SourceCheck, newest: Sequence[int | None]
+) -> tuple[bool, ...]:
+    """Which streams are idle in a step of a run that started at `started_ms`, if it brings rows up to `newest`.
+
+    A stream is idle only if its source was found read to the end, and nothing had come for long enough by then.
+    """
+    return tuple(
+        stream.idle_after_ms is not None
+        and seen is None
+        and not unread
+        and check.checked_ms - max(mark.active_ms, started_ms) >= stream.idle_after_ms
+        for stream, mark, unread, seen in zip(plan.streams, marks, check.unread, newest, strict=True)
+    )
+
+
+def decide_times(plan: JoinPlan, marks: Sequence[Mark], idle: tuple[bool, ...]) -> StepTimes:
     """The watermarks of the next step. An idle stream takes the smallest watermark of the others."""
     own = [_own_watermark(stream, mark) for stream, mark in zip(plan.streams, marks, strict=True)]
-    idle = tuple(_is_idle(stream, mark, now_ms) for stream, mark in zip(plan.streams, marks, strict=True))
     awake = [watermark for watermark, asleep in zip(own, idle, strict=True) if not asleep]
     if awake and None not in awake:
         lowest = min(watermark for watermark in awake if watermark is not None)
@@ -69,10 +93,6 @@ def _own_watermark(stream: StreamPlan, mark: Mark) -> int | None:
     if stream.lateness_us is None or mark.newest_us is None:
         return mark.watermark_us
     return later(mark.watermark_us, mark.newest_us - stream.lateness_us)
-
-
-def _is_idle(stream: StreamPlan, mark: Mark, now_ms: int) -> bool:
-    return stream.idle_after_ms is not None and now_ms - mark.active_ms >= stream.idle_after_ms
 
 
 def later(first: int | None, second: int | None) -> int | None:

@@ -28,6 +28,7 @@ from braid.runtime.fingerprint import continue_plan, fingerprint
 from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
+from braid.runtime.sources import Sources, nothing_known
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.spark_settings import applied, quick_crossing, quick_log
 from braid.runtime.step_lock import StepLock
@@ -104,8 +105,9 @@ class Execution:
         )
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
+        self._sources: Sources | None = None
         self.query: Any = self._start()
-        if any(stream.idle_after_ms is not None for stream in plan.streams):
+        if self._may_idle:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
         if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
             self._over.clear()
@@ -242,6 +244,8 @@ class Execution:
         settings = quick_log(self._spark, job.checkpoint) | quick_crossing(job.frames)
         with applied(self._spark, settings):
             query = writer.start()
+            if self._may_idle:
+                self._sources = Sources(query, job.frames)
             # Sources make their logs while the query is initialised, in its own thread.
             with suppress(PySparkException, Py4JError):  # a query that fails here says so when it is awaited
                 query._jsq.streamingQuery().awaitInitialization(INITIALIZATION_MS)
@@ -264,16 +268,27 @@ class Execution:
             if self._step.acquire(timeout=0):
                 try:
                     if self.query.isActive and not self._stopping.is_set():
-                        self._run_step(self._steps.tick)
+                        self._run_step(self._tick)
                 except BraidError:
                     self._stopping.set()
                     self.query.stop()
                 finally:
                     self._step.release()
 
+    @property
+    def _may_idle(self) -> bool:
+        return any(stream.idle_after_ms is not None for stream in self._plan.streams)
+
+    def _tick(self) -> dict[str, Any] | None:
+        sources = self._sources
+        return self._steps.tick(nothing_known(self._plan) if sources is None else sources.between_batches())
+
     def _run_batch(self, reports: DataFrame, batch: int) -> None:
         self._cluster.take_batch(reports)
-        self._run_step(lambda: self._steps.run(batch))
+        # A batch that comes before the query is known is the first of the run: nobody can have fallen silent in it.
+        sources = self._sources
+        check = nothing_known(self._plan) if sources is None else sources.planned(batch)
+        self._run_step(lambda: self._steps.run(batch, check=check))
 
     def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
         self._state = "running a step"

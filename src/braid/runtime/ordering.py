@@ -46,7 +46,7 @@ class OrderKeeper:
         """What a step that brings rows up to `newest` does for the order."""
         marks = advance_marks(manifest.marks, times, newest, now_ms)
         waiting = self.waiting(manifest)
-        turn = decide_turn(self._plan, self._ordering, waiting, marks, now_ms, self._cluster.slots)
+        turn = decide_turn(self._plan, self._ordering, waiting, marks, times.idle, self._cluster.slots)
         return replace(turn, flush=True) if flush else turn
 
     def waiting(self, manifest: Manifest) -> Waiting:

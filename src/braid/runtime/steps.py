@@ -8,7 +8,7 @@ publishing and sweeping may be repeated at will.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
 from braid.control.views import new_view
-from braid.control.watermarks import StepTimes, advance_marks, decide_times
+from braid.control.watermarks import SourceCheck, StepTimes, advance_marks, decide_times, silent_streams
 from braid.errors import RecoveryError
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
@@ -64,11 +64,13 @@ class StepRunner:
         self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
         self._asked_for: int | None = None
         self.manifest = self._recover()
+        self._started_ms = now_ms()
 
-    def run(self, batch: int, flush: bool = False) -> dict[str, Any] | None:
+    def run(self, batch: int, flush: bool = False, check: SourceCheck | None = None) -> dict[str, Any] | None:
         """The step of a Spark batch; None when it was committed before and only had to be published.
 
-        With `flush` nothing is expected after it, and nothing waits.
+        With `flush` nothing is expected after it, and nothing waits. `check` is the look at the sources by which the
+        batch was planned; by default the batch has all that there is now.
         """
         if batch <= self.manifest.batch:
             return None
@@ -81,17 +83,21 @@ class StepRunner:
                 self._complete(delta, Phases())
                 delta = None
             if delta is None:
-                delta = self._ingest(batch, flush)
+                delta = self._ingest(batch, flush, check or self._all_read())
         return self._complete(delta, phases)
 
-    def tick(self) -> dict[str, Any] | None:
-        """A step without input, if one is due: streams fell idle, and rows wait for them in vain. None if not."""
+    def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
+        """A step without input, if one is due: streams fell idle, and take the watermark of the others. None if not.
+
+        `check` is the last look at the sources; by default they are empty now.
+        """
         phases = Phases()
         delta = self._checkpoint.read_delta(self.manifest.step + 1)
         if delta is not None:
             return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
-        start = self._begin(self.manifest.batch)
-        if not any(start.times.idle) or not (self._expires(start.times) or self._release_is_due(start)):
+        idle = self._silent(check or self._all_read(), self._nothing)
+        start = self._begin(self.manifest.batch, idle)
+        if not any(idle) or not (self._raises(start) or self._expires(start.times) or self._release_is_due(start)):
             return None
         self._follow_cores()
         return self._complete(self._fix(start, []), phases)
@@ -106,17 +112,38 @@ class StepRunner:
             )
         if delta is not None:
             self._complete(delta, Phases())
-        start = self._begin(self.manifest.batch)
+        start = self._begin(self.manifest.batch, self._nobody)
         if not self._release_is_due(start, flush=True):
             return None
         return self._complete(self._fix(start, [], flush=True), Phases())
 
-    def _begin(self, batch: int) -> Start:
+    @property
+    def _nothing(self) -> tuple[None, ...]:
+        """The newest event times of a step that brings no rows."""
+        return (None,) * len(self._plan.streams)
+
+    @property
+    def _nobody(self) -> tuple[bool, ...]:
+        """No stream."""
+        return (False,) * len(self._plan.streams)
+
+    def _all_read(self) -> SourceCheck:
+        return SourceCheck(self._now_ms(), self._nobody)
+
+    def _silent(self, check: SourceCheck, newest: Sequence[int | None]) -> tuple[bool, ...]:
+        return silent_streams(self._plan, self.manifest.marks, self._started_ms, check, newest)
+
+    def _begin(self, batch: int, idle: tuple[bool, ...]) -> Start:
         """The clock, watermarks and layout of the next step."""
         now = self._now_ms()
-        times = decide_times(self._plan, self.manifest.marks, now)
+        times = decide_times(self._plan, self.manifest.marks, idle)
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
         return Start(batch, now, times, spread)
+
+    def _raises(self, start: Start) -> bool:
+        """Whether an idle stream would take a later watermark than its own."""
+        own = decide_times(self._plan, self.manifest.marks, self._nobody)
+        return start.times.watermarks != own.watermarks
 
     def _expires(self, times: StepTimes) -> bool:
         """Whether blocks can be dropped under these watermarks."""
@@ -127,8 +154,7 @@ class StepRunner:
         """Whether a step without input would let something out."""
         if self._keeper is None:
             return False
-        nothing = [None] * len(self._plan.streams)
-        turn = self._keeper.turn(self.manifest, start.times, nothing, start.now_ms, flush)
+        turn = self._keeper.turn(self.manifest, start.times, self._nothing, start.now_ms, flush)
         return self._keeper.is_due(self.manifest, turn)
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
@@ -195,13 +221,18 @@ class StepRunner:
         said = self._cluster.ask_for(layout)
         return [] if said is None else [said]
 
-    def _ingest(self, batch: int, flush: bool) -> DeltaRecord:
-        """Take the rows of a batch in, and fix the step."""
-        start, step = self._begin(batch), self.manifest.step + 1
+    def _ingest(self, batch: int, flush: bool, check: SourceCheck) -> DeltaRecord:
+        """Take the rows of a batch in, and fix the step.
+
+        Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
+        """
+        start, step = self._begin(batch, self._nobody), self.manifest.step + 1
         order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout)
         reports = self._cluster.ingest(order)
         require_success(self._plan, reports, step)
-        return self._fix(start, reports, flush)
+        idle = self._silent(check, newest_times(self._plan, reports))
+        times = decide_times(self._plan, self.manifest.marks, idle)
+        return self._fix(replace(start, times=times), reports, flush)
 
     def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
         """Write down what the step has decided and taken in."""

@@ -7,7 +7,7 @@ plays Spark's part, and offers again every batch that was not committed.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
+from braid.control.watermarks import SourceCheck
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
@@ -50,13 +51,15 @@ class InlineQuery:
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
         self._output = f"{directory}/out"
         self._schema = question.leaving
+        self._names = [stream.name for stream in question.streams]
+        self._clock = clock or ManualClock()
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
         self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         sink = FileSink(files, self._output, "inline")
         run = uuid.uuid4().hex
         self.steps = StepRunner(
-            plan, self.checkpoint, self.cluster, sink, run, layout, clock or ManualClock(), elasticity, ordering
+            plan, self.checkpoint, self.cluster, sink, run, layout, self._clock, elasticity, ordering
         )
 
     @property
@@ -64,10 +67,11 @@ class InlineQuery:
         """The newest committed batch; -1 before the first."""
         return self.steps.manifest.batch
 
-    def run(self, batch: int, tables: Mapping[str, pa.Table]) -> dict[str, Any] | None:
-        """One step; None when the batch was committed before."""
+    def run(self, batch: int, tables: Mapping[str, pa.Table], unread: Collection[str] = ()) -> dict[str, Any] | None:
+        """One step; None when the batch was committed before. `unread` streams have more rows at their source."""
         self.cluster.load(tables)
-        return self.steps.run(batch)
+        check = SourceCheck(self._clock(), tuple(name in unread for name in self._names))
+        return self.steps.run(batch, check=check)
 
     def published(self) -> pa.Table:
         """Every result that a reader of the output sees."""

@@ -36,16 +36,26 @@ class Condition:
 
 
 def on_time_rows(
-    streams: Sequence[OracleStream], batches: Sequence[Batch], clock_ms: Sequence[int] | None = None
+    streams: Sequence[OracleStream],
+    batches: Sequence[Batch],
+    clock_ms: Sequence[int] | None = None,
+    started_ms: Sequence[int] | None = None,
 ) -> dict[str, list[Row]]:
-    """The rows that were not late when they came; `clock_ms` is when each batch came (default: at once)."""
+    """The rows that were not late when they came; `clock_ms` is when each batch came (default: at once).
+
+    `started_ms` is when the run that took each batch began (default: all are of one run, which began with the first).
+    Every batch has all that its sources held.
+    """
     times = [0] * len(batches) if clock_ms is None else list(clock_ms)
+    began = times[:1] * len(batches) if started_ms is None else list(started_ms)
     newest: dict[str, int | None] = {stream.name: None for stream in streams}
     reached: dict[str, int | None] = {stream.name: None for stream in streams}
-    heard = {stream.name: times[0] if times else 0 for stream in streams}
+    heard = {stream.name: began[0] if began else 0 for stream in streams}
     kept: dict[str, list[Row]] = {stream.name: [] for stream in streams}
-    for batch, now in zip(batches, times, strict=True):
-        idle = {s.name for s in streams if s.idle_after_ms is not None and now - heard[s.name] >= s.idle_after_ms}
+    for batch, now, start in zip(batches, times, began, strict=True):
+        silent = {s.name: now - max(start, heard[s.name]) for s in streams if not _is_heard(s, batch)}
+        limits = {s.name: s.idle_after_ms for s in streams}
+        idle = {name for name, ms in silent.items() if (limit := limits[name]) is not None and ms >= limit}
         for stream in streams:
             latest = newest[stream.name]
             if latest is not None and stream.lateness_us is not None:
@@ -119,6 +129,11 @@ def _combinations(
         tried = {**chosen, name: row}
         if all(condition.holds(*(tried[stream] for stream in condition.streams)) is True for condition in ready):
             yield from _combinations(streams, rows, conditions, tried)
+
+
+def _is_heard(stream: OracleStream, batch: Batch) -> bool:
+    """Whether a batch has rows of a stream with an event time: then the stream is not idle."""
+    return any(row[stream.time] is not None for row in batch.get(stream.name, ()))
 
 
 def _later(first: int | None, second: int) -> int:

@@ -1,0 +1,106 @@
+"""What Spark's last look at the sources found: when it was, and which streams have rows that the run has not read.
+
+Spark plans a batch from the offsets that its sources report. A source whose offset has moved has new rows; one that
+hands out no more than a limit at a time may have further ones behind them, unless it reports that it has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
+
+from braid.control.watermarks import SourceCheck
+from braid.plan.join import JoinPlan
+
+NEVER_MS = -1
+# It reports as newest what it has already planned to read, so that says nothing of the files behind a limit.
+SILENT_ABOUT_THE_REST = "FileStreamSource"
+
+
+class Sources:
+    """The sources of a running query, as its streams read them."""
+
+    def __init__(self, query: Any, frames: Sequence[DataFrame]) -> None:
+        self._execution = query._jsq.streamingQuery()
+        self._leaves = [_streaming_leaves(frame) for frame in frames]
+        self._trigger = (NEVER_MS, NEVER_MS)  # the batch and the start of the trigger seen last
+
+    def planned(self, batch: int) -> SourceCheck:
+        """The look by which the batch under way was planned. One that an earlier run planned is as old as that."""
+        try:
+            context = self._execution.getLatestExecutionContext()
+            if context.batchId() != batch:
+                return self._unknown()
+            began, planned = context.currentTriggerStartTimestamp(), context.offsetSeqMetadata().batchTimestampMs()
+            return SourceCheck(min(began, planned), self._unread(context))
+        except Py4JError:  # what cannot be known is not silence
+            return self._unknown()
+
+    def between_batches(self) -> SourceCheck:
+        """The last look that found nothing to read, where no batch was planned after it.
+
+        A trigger has found nothing if it is over and no batch followed, or if another one began for the same batch.
+        """
+        try:
+            context = self._execution.getLatestExecutionContext()
+            before, self._trigger = self._trigger, (context.batchId(), context.currentTriggerStartTimestamp())
+            status = context.currentStatus()
+            if status.isDataAvailable():
+                return self._unknown()
+            if status.isTriggerActive() and (before[0] != self._trigger[0] or before[1] == self._trigger[1]):
+                return self._unknown()
+            empty = before if status.isTriggerActive() else self._trigger
+            return SourceCheck(empty[1], self._unread(context))
+        except Py4JError:
+            return self._unknown()
+
+    def _unread(self, context: Any) -> tuple[bool, ...]:
+        sources = self._execution.sources()
+        return self._by_stream([self._has_unread(context, sources.apply(n)) for n in range(sources.size())])
+
+    def _has_unread(self, context: Any, source: Any) -> bool:
+        start, end, latest = (
+            _text(offsets.get(source))
+            for offsets in (context.startOffsets(), context.endOffsets(), context.latestOffsets())
+        )
+        if latest is not None and latest != end:
+            return True
+        limit = self._execution.uniqueSources().get(source)
+        unlimited = limit.isDefined() and limit.get().getClass().getSimpleName() == "ReadAllAvailable"
+        reports = latest is not None and source.getClass().getSimpleName() != SILENT_ABOUT_THE_REST
+        return start != end and not unlimited and not reports
+
+    def _by_stream(self, unread: list[bool]) -> tuple[bool, ...]:
+        """By stream instead of by source: those of the first stream come first."""
+        if sum(self._leaves) != len(unread):
+            return (any(unread),) * len(self._leaves)
+        found, place = [], 0
+        for leaves in self._leaves:
+            found.append(any(unread[place : place + leaves]))
+            place += leaves
+        return tuple(found)
+
+    def _unknown(self) -> SourceCheck:
+        return _nothing_known(len(self._leaves))
+
+
+def nothing_known(plan: JoinPlan) -> SourceCheck:
+    """No look at the sources: no stream is idle."""
+    return _nothing_known(len(plan.streams))
+
+
+def _nothing_known(streams: int) -> SourceCheck:
+    return SourceCheck(NEVER_MS, (True,) * streams)
+
+
+def _text(offset: Any) -> str | None:
+    """An offset as the text that Spark would log; None if there is none."""
+    return str(offset.get().json()) if offset.isDefined() and offset.get() is not None else None
+
+
+def _streaming_leaves(frame: DataFrame) -> int:
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    return sum(bool(leaves.apply(number).isStreaming()) for number in range(leaves.size()))
