@@ -31,7 +31,7 @@ from braid.plan.summary import Updates
 from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, require_plain
 from braid.runtime.batch import run_batch
 from braid.runtime.explaining import explain_query
-from braid.runtime.session import read_settings, slot_count
+from braid.runtime.session import Settings, read_settings, require_unchanged, slot_count
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Join:
     """A join of two or more streams. Made by `braid.join`."""
 
     streams: tuple[Stream, ...]
+    settings: Settings
     conjuncts: tuple[Conjunct, ...] = ()
     outputs: tuple[Output, ...] | None = None
     strategy: Strategy = Auto()  # noqa: RUF009 (frozen and without fields)
@@ -155,6 +156,7 @@ class Join:
                 ".batch() needs static DataFrames, but the streams of this join are streaming.",
                 hint="Use .writeStream to run it.",
             )
+        require_unchanged(self._spark, self.settings)
         return run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
 
     @property
@@ -177,6 +179,7 @@ class Join:
             mode=mode,
             elasticity=self.elasticity,
             ordering=self.ordering,
+            settings=self.settings,
         )
         return Writer(query)
 
@@ -185,8 +188,13 @@ class Join:
         """The columns of the result."""
         return self._selection.schema
 
-    @cached_property
+    @property
     def _analyzer(self) -> Analyzer:
+        require_unchanged(self._spark, self.settings)
+        return self._built_analyzer
+
+    @cached_property
+    def _built_analyzer(self) -> Analyzer:
         return Analyzer(self._spark, [AnalyzedStream(s.name, s.schema, s.time) for s in self.streams])
 
     def _check_elastic(self) -> None:
@@ -226,8 +234,7 @@ class Join:
     @cached_property
     def _question(self) -> Question:
         check_counted(self.streams, self.ordering is not None)
-        settings = read_settings(self._spark)
-        selection = self._selection
+        settings, selection = self.settings, self._selection
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return Question(
             streams=tuple(ask_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
@@ -273,4 +280,4 @@ def join(*streams: Stream) -> Join:
             hint="Give each stream its own name, also where two read the same source.",
         )
     check_alike(streams)
-    return Join(streams)
+    return Join(streams, read_settings(streams[0].df.sparkSession))

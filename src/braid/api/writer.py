@@ -19,6 +19,7 @@ from braid.plan.question import Question
 from braid.runtime.batch import scratch_location
 from braid.runtime.execution import Execution, Job
 from braid.runtime.outputs import SinkChoice, choose_sink
+from braid.runtime.session import Settings, require_unchanged
 from braid.runtime.storage import qualify
 
 DEFAULT_RETENTION = "7 days"
@@ -34,6 +35,7 @@ class Query:
     strategy: Strategy
     frames: Sequence[DataFrame]
     schema: StructType
+    settings: Settings
     mode: Literal["append", "update"] = "append"
     elasticity: Elasticity | None = None
     ordering: Ordering | None = None
@@ -111,6 +113,7 @@ class Writer:
         """Run the query."""
         writer = self if path is None else self.option("path", path)
         spark = writer._query.spark
+        require_unchanged(spark, writer._query.settings)
         options = {name.lower(): value for name, value in writer._options}
         checkpoint = writer._checkpoint(options)
         sink = choose_sink(

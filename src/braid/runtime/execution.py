@@ -19,12 +19,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
 from braid.errors import BraidError, PredicateError, QueryError, RunFailedError, StorageError, shortened
-from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Strategy
-from braid.plan.join import JoinPlan
 from braid.plan.question import Question
 from braid.runtime.explaining import explain_query
-from braid.runtime.fingerprint import continue_plan, fingerprint
+from braid.runtime.identity import identify
 from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
@@ -84,7 +82,8 @@ class Execution:
         self._state = "starting"
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
-        self.id, plan = self._identify()
+        identity = identify(self._checkpoint, job.question, job.checkpoint)
+        self.id, plan = identity.id, identity.plan
         self._plan = plan
         slots = slot_count(spark)
         layout = job.strategy.layout(plan, slots)
@@ -92,6 +91,7 @@ class Execution:
         last = self._checkpoint.last_manifest()
         check_in_step(-1 if last is None else last.batch, self._last_spark_commit())
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
+        identity.settle(self._checkpoint, aggregation_record(plan))
         sink = job.make_sink(self.id)
         self._steps = StepRunner(
             plan,
@@ -212,23 +212,6 @@ class Execution:
                 hint="Start it again when the cause is removed: it continues where it stopped.",
             )
         return self.error
-
-    def _identify(self) -> tuple[str, JoinPlan]:
-        """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
-        question = self._job.question
-        saved = self._checkpoint.read_query()
-        if saved is None:
-            identity, plan = str(uuid.uuid4()), build_plan(question)
-            self._checkpoint.write_query(
-                {"id": identity, **fingerprint(question, plan, pushdown=True), **aggregation_record(plan)}
-            )
-            return identity, plan
-        manifest = self._checkpoint.last_manifest()
-        failed = self._checkpoint.has_failed(manifest.step + 1 if manifest else 0)
-        plan, record = continue_plan(saved, question, self._job.checkpoint, failed)
-        if record is not None:
-            self._checkpoint.write_query({"id": saved["id"], **record, **aggregation_record(plan)})
-        return str(saved["id"]), plan
 
     def _start(self) -> StreamingQuery:
         job = self._job

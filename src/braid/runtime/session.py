@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from braid.errors import StreamError, UnsupportedSessionError
+from braid.errors import QueryError, StreamError, UnsupportedSessionError
+
+TIME_ZONE = "spark.sql.session.timeZone"
+ANSI = "spark.sql.ansi.enabled"
+CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,14 @@ class Settings:
     time_zone: str
     ansi: bool
     case_sensitive: bool
+
+    def as_options(self) -> dict[str, str]:
+        """By the names that Spark has for them."""
+        return {
+            TIME_ZONE: self.time_zone,
+            ANSI: str(self.ansi).lower(),
+            CASE_SENSITIVE: str(self.case_sensitive).lower(),
+        }
 
 
 def require_classic(name: str, df: object) -> None:
@@ -38,10 +51,35 @@ def require_classic(name: str, df: object) -> None:
 
 def read_settings(spark: SparkSession) -> Settings:
     return Settings(
-        time_zone=str(spark.conf.get("spark.sql.session.timeZone")),
-        ansi=spark.conf.get("spark.sql.ansi.enabled") == "true",
-        case_sensitive=spark.conf.get("spark.sql.caseSensitive") == "true",
+        time_zone=str(spark.conf.get(TIME_ZONE)),
+        ansi=spark.conf.get(ANSI) == "true",
+        case_sensitive=spark.conf.get(CASE_SENSITIVE) == "true",
     )
+
+
+def require_unchanged(spark: SparkSession, built: Settings) -> None:
+    """Refuse to go on with a query whose expressions the session would read differently now.
+
+    Its meaning was fixed when it was built: part of it is evaluated by Braid, part by Spark under the session's own
+    settings, and both must agree.
+    """
+    before, now = built.as_options(), read_settings(spark).as_options()
+    changed = [f"  {name}: was {before[name]}, is {now[name]}" for name in before if before[name] != now[name]]
+    if changed:
+        raise QueryError(
+            "Settings of the session that change what this query means were changed after it was built.",
+            detail="\n".join(changed),
+            hint="Set them before braid.join and build the query again, or set them back.",
+        )
+
+
+def pinned_range(spark: SparkSession) -> Callable[[int], DataFrame]:
+    """A maker of DataFrames with a row and a partition for each of so many slots.
+
+    They belong to a copy of the session as it is now: no setting that is changed later reaches what is made of them.
+    """
+    copy = spark._jsparkSession.cloneSession()
+    return lambda slots: ClassicDataFrame(copy.range(0, slots, 1, slots).toDF(), spark)
 
 
 def is_one_host(spark: SparkSession) -> bool:

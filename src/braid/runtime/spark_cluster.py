@@ -25,7 +25,7 @@ from braid.plan.layout import Layout
 from braid.runtime.executors import ask_for_executors
 from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
 from braid.runtime.pipeline import REPORTS, ProbePipeline, RankFunction, ReleaseFunction, ViewFunction
-from braid.runtime.session import require_mappable_memory, slot_count, use_this_python
+from braid.runtime.session import pinned_range, require_mappable_memory, slot_count, use_this_python
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.work import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
@@ -50,6 +50,7 @@ class SparkCluster:
         self._update: DataFrame | None = None
         self._ranking: DataFrame | None = None
         self._release: DataFrame | None = None
+        self._range = pinned_range(spark)
         self._anchor_to(slots)
 
     def follow_cores(self) -> None:
@@ -110,7 +111,7 @@ class SparkCluster:
 
     def _anchor_to(self, slots: int) -> None:
         self.slots = slots
-        self._anchor = self._spark.range(0, slots, 1, slots).persist()
+        self._anchor = self._range(slots).persist()
         self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
         self._update = self._ranking = self._release = None
 

@@ -21,6 +21,8 @@ from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.records import read_record, write_record
 
 KEPT_MANIFESTS = 2
+# Where something lies as soon as a batch was planned.
+STORED = ("manifests", "deltas", "failures", "blocks", "late", "spark/offsets", "spark/commits")
 
 
 class Checkpoint:
@@ -37,7 +39,18 @@ class Checkpoint:
 
     def write_query(self, content: dict[str, Any]) -> None:
         self.files.make_directory(self.path)
-        write_record(self.files, f"{self.path}/query-{len(self._query_names()):06d}.json", content)
+        names = self._query_names()
+        number = int(names[-1][len("query-") : -len(".json")]) + 1 if names else 0
+        write_record(self.files, f"{self.path}/query-{number:06d}.json", content)
+
+    def stored(self) -> list[str]:
+        """The directories that hold something of a query that has begun; none: nothing of it is stored."""
+        return [directory for directory in STORED if self.files.list(f"{self.path}/{directory}")]
+
+    def clear_sources(self) -> None:
+        """Before a query's first batch: forget what another one, which had none, left of its sources."""
+        if self.files.exists(f"{self.path}/spark"):
+            self.files.delete_tree(f"{self.path}/spark")
 
     def has_failed(self, step: int) -> bool:
         """Whether a predicate failed in this step, so that a fixed one may take over."""

@@ -1,7 +1,7 @@
 """A query run without Spark: the real steps, checkpoint and Parquet sink over the inline cluster.
 
-An instance is one run of the query. Making another on the same directory is a restart; after a crash the caller
-plays Spark's part, and offers again every batch that was not committed.
+An instance is one run of the query. Making another on the same directory is a restart, and a changed query is refused
+as on Spark. After a crash the caller plays Spark's part, and offers again every batch that was not committed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
 from braid.control.watermarks import SourceCheck
-from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
+from braid.runtime.identity import identify
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.steps import StepRunner
 from braid.runtime.tasks.work import Locations
@@ -47,8 +47,9 @@ class InlineQuery:
         rows_per_batch: int = ROWS_PER_BATCH,
     ) -> None:
         files = LocalFiles() if files is None else files
-        plan = build_plan(question)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
+        identity = identify(self.checkpoint, question, self.checkpoint.path)
+        plan = identity.plan
         self._output = f"{directory}/out"
         self._schema = question.leaving
         self._names = [stream.name for stream in question.streams]
@@ -56,6 +57,7 @@ class InlineQuery:
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
         self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
+        identity.settle(self.checkpoint)
         sink = FileSink(files, self._output, "inline")
         run = uuid.uuid4().hex
         self.steps = StepRunner(

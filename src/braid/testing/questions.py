@@ -1,6 +1,6 @@
 """Questions written in a few lines, with the types and names that Spark's analyzer would have given.
 
-The selection is every column of every stream, as `stream_column`, and the result time.
+Unless another is given, the selection is every column of every stream, as `stream_column`, and the result time.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Draft:
     def __init__(self) -> None:
         self.streams: list[DraftStream] = []
         self._conjuncts: list[Conjunct] = []
+        self._selected: dict[str, Column] | None = None
         self._groups: tuple[Column, ...] | None = None
         self._calls: tuple[tuple[Function, tuple[Column, ...]], ...] = ()
         self._over_us: int | None = None
@@ -112,6 +113,11 @@ class Draft:
         self._conjuncts.append(Conjunct(name, name, tuple(dict.fromkeys(columns)), None, True, function=predicate))
         return self
 
+    def select(self, **columns: Column) -> Draft:
+        """The columns of the result, by the names they get there."""
+        self._selected = columns
+        return self
+
     def aggregate(
         self,
         groups: Sequence[Column],
@@ -143,6 +149,8 @@ class Draft:
         outputs = [replace(_output(column), name=f"{n}_{column.name}") for n, column in enumerate(columns)]
         if self._groups is None:
             outputs = [_output(column) for column in columns]
+        if self._groups is None and self._selected is not None:
+            outputs = [replace(_output(column), name=name) for name, column in self._selected.items()]
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]

@@ -1,0 +1,102 @@
+"""In what two fingerprints differ, each difference named in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def differences(saved: Record, now: Record) -> list[str]:
+    """Every difference between the query of a checkpoint and the one that is asked now; none: it may continue."""
+    found: list[str] = []
+    for name in dict.fromkeys([*saved, *now]):
+        compare = _COMPARISONS.get(name, _plain)
+        found += compare(name, saved, now)
+    return found
+
+
+def unusable(saved: Record, now: Record, predicates: Sequence[Record]) -> list[str]:
+    """Why stored rows cannot serve corrected predicates."""
+    found = []
+    kept = {predicate["sql"] for predicate in predicates}
+    for name, storage in saved.items():
+        found += [
+            f"stored {what} of {name}: were {storage[what]}, would be {now[name][what]}"
+            for what in ("columns", "orders")
+            if storage[what] != now[name][what]
+        ]
+        gone = [text for text in storage["left out unless"] if text not in kept]
+        found += [f"rows of {name} were left out unless {text}" for text in gone]
+    return found
+
+
+def _plain(name: str, saved: Record, now: Record) -> list[str]:
+    return _values(saved, now, name, "")
+
+
+def _values(saved: Any, now: Any, name: str, place: str) -> list[str]:
+    """Differences of one entry, and below it where it has entries of its own."""
+    where = f"{place} {name}".strip()
+    if name not in now:
+        return [f"{where}: was {saved[name]!r}, is gone"]
+    if name not in saved:
+        return [f"{where}: is new, {now[name]!r}"]
+    before, after = saved[name], now[name]
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [line for key in dict.fromkeys([*before, *after]) for line in _values(before, after, key, where)]
+    return [] if before == after else [f"{where}: was {before!r}, is {after!r}"]
+
+
+def _columns(name: str, saved: Record, now: Record) -> list[str]:
+    """Lists of named columns: which ones, what each is, and their order."""
+    if name not in saved or name not in now:
+        return _plain(name, saved, now)
+    before = {column[0]: column[1:] for column in saved[name]}
+    after = {column[0]: column[1:] for column in now[name]}
+    found = [f"{name} {column}: is gone" for column in before if column not in after]
+    found += [f"{name} {column}: is new, {_column(after[column])}" for column in after if column not in before]
+    found += [
+        f"{name} {column}: was {_column(before[column])}, is {_column(after[column])}"
+        for column in before
+        if column in after and before[column] != after[column]
+    ]
+    if set(before) == set(after) and list(before) != list(after):
+        found.append(f"{name}: the columns were in the order {', '.join(before)}, are in the order {', '.join(after)}")
+    return found
+
+
+def _column(description: Sequence[str]) -> str:
+    sql, kind = description
+    return f"{sql} of type {kind.replace(chr(34), '')}"
+
+
+def _predicates(name: str, saved: Record, now: Record) -> list[str]:
+    before, after = saved[name], now[name]
+    gone = [predicate for predicate in before if predicate not in after]
+    new = [predicate for predicate in after if predicate not in before]
+    texts = {predicate["written"]: predicate for predicate in new}
+    found = []
+    for predicate in gone:
+        other = texts.pop(predicate["written"], None)
+        if other is None:
+            found.append(f"predicate {predicate['written']}: is gone")
+        else:
+            found.append(f"predicate {predicate['written']}: was read as {predicate['sql']}, is read as {other['sql']}")
+    found += [f"predicate {text}: is new" for text in texts]
+    if not found and before != after:
+        found = [f"predicates: were in the order {_written(before)}, are in the order {_written(after)}"]
+    return found
+
+
+def _written(predicates: Sequence[Record]) -> str:
+    return ", ".join(predicate["written"] for predicate in predicates)
+
+
+_COMPARISONS: dict[str, Callable[[str, Record, Record], list[str]]] = {
+    "selection": _columns,
+    "groups": _columns,
+    "aggregates": _columns,
+    "predicates": _predicates,
+}

@@ -1,0 +1,108 @@
+"""Who a checkpoint belongs to: the query's id and plan, found by reading alone, and the record that says so.
+
+Nothing is written until the query can run: `Identity.settle` is called right before its first step. A record beside
+which nothing is stored binds nobody, so after a start that failed the corrected query takes its place.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.errors import CorruptStateError, RestartError
+from braid.optimizer.build import build_plan
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+from braid.runtime.differences import differences, unusable
+from braid.runtime.fingerprint import FORMAT, fingerprint
+from braid.state.checkpoint import Checkpoint
+
+ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A query's id and plan. `record` is what the checkpoint does not hold yet, None if it has it; `is_first` where
+    nothing is stored."""
+
+    id: str
+    plan: JoinPlan
+    record: dict[str, Any] | None
+    is_first: bool
+
+    def settle(self, checkpoint: Checkpoint, beside: dict[str, Any] | None = None) -> None:
+        """Make the checkpoint this query's; what stands `beside` its fingerprint is not compared."""
+        if self.record is None:
+            return
+        if self.is_first:
+            checkpoint.clear_sources()
+        checkpoint.write_query({"id": self.id, **self.record, **(beside or {})})
+
+
+def identify(checkpoint: Checkpoint, question: Question, location: str) -> Identity:
+    """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
+    saved, stored = checkpoint.read_query(), checkpoint.stored()
+    if saved is None and stored:
+        raise CorruptStateError(
+            f"The checkpoint {location} cannot be continued: the record of its query is missing, but there are files "
+            f"in {', '.join(stored)}.",
+            detail="Without the record (query-000000.json, and those with higher numbers) nobody can tell whether this "
+            "query is the one whose rows are stored.",
+            hint=f"Restore query-*.json from a copy of the checkpoint, or start with {ELSEWHERE}.",
+        )
+    if saved is None:
+        return _first(question, str(uuid.uuid4()))
+    if not stored:
+        first = _first(question, str(saved["id"]))
+        known = all(saved.get(name) == value for name, value in (first.record or {}).items())
+        return replace(first, record=None) if known else first
+    manifest = checkpoint.last_manifest()
+    failed = checkpoint.has_failed(manifest.step + 1 if manifest else 0)
+    plan, record = continue_plan(saved, question, location, failed)
+    return Identity(str(saved["id"]), plan, record, is_first=False)
+
+
+def continue_plan(
+    saved: dict[str, Any], question: Question, location: str, predicate_failed: bool
+) -> tuple[JoinPlan, dict[str, Any] | None]:
+    """The plan on which a checkpoint is continued, and its new record if a corrected predicate takes over."""
+    _require_format(saved, location)
+    pushdown = bool(saved["pushdown"])
+    plan = build_plan(question, pushdown)
+    now = fingerprint(question, plan, pushdown)
+    found = differences(saved["query"], now["query"])
+    if not found:
+        return plan, None
+    if predicate_failed and _only_predicates(saved["query"], now["query"]):
+        corrected = build_plan(question, pushdown=False)
+        record = fingerprint(question, corrected, pushdown=False)
+        problems = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
+        if not problems:
+            return corrected, record
+        found += problems
+    raise RestartError(
+        f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
+        detail="\n".join(f"  {line}" for line in found),
+        hint=f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, the policy of an order, "
+        "trigger, retention and sink options may change; the rest may not.",
+    )
+
+
+def _first(question: Question, identity: str) -> Identity:
+    plan = build_plan(question)
+    return Identity(identity, plan, fingerprint(question, plan, pushdown=True), is_first=True)
+
+
+def _require_format(saved: dict[str, Any], location: str) -> None:
+    found = saved.get("query", {}).get("format")
+    if found != FORMAT:
+        raise RestartError(
+            f"The checkpoint {location} has format {found}, and this version of Braid reads and writes format "
+            f"{FORMAT}.",
+            hint=f"Finish it with the version of Braid that wrote it, or start with {ELSEWHERE}.",
+        )
+
+
+def _only_predicates(saved: dict[str, Any], now: dict[str, Any]) -> bool:
+    return {**saved, "predicates": None} == {**now, "predicates": None}

@@ -1,0 +1,89 @@
+"""Whose a checkpoint is: its query record may not be missing or of another format, and binds nobody before a batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from braid.errors import CorruptStateError, RestartError
+from braid.plan.question import Question
+from braid.state.checkpoint import STORED, Checkpoint
+from braid.state.files import LocalFiles
+from braid.state.records import read_record, write_record
+from braid.testing import Draft, InlineQuery, equal, less
+
+TABLE = pa.table({"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "k": pa.array([1, 2], pa.int64())})
+
+
+def question(strict: bool = False) -> Question:
+    draft = Draft()
+    r, s = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "rs")
+    return draft.on((less if strict else equal)(r["k"], s["k"])).question()
+
+
+def begun(directory: Path) -> Path:
+    query = InlineQuery(question(), str(directory))
+    query.run(0, {"r": TABLE, "s": TABLE})
+    return directory / "checkpoint"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_missing_query_record_is_refused(tmp_path: Path, strict: bool) -> None:
+    """Also for the same query, since nobody can tell that it is."""
+    checkpoint = begun(tmp_path)
+    (checkpoint / "query-000000.json").unlink()
+    with pytest.raises(CorruptStateError) as caught:
+        InlineQuery(question(strict), str(tmp_path))
+    assert "the record of its query is missing" in caught.value.message
+    assert "manifests" in caught.value.message
+    assert "Restore query-*.json" in caught.value.hint
+
+
+@pytest.mark.parametrize("directory", STORED)
+def test_any_part_of_a_begun_query_asks_for_its_record(tmp_path: Path, directory: str) -> None:
+    part = tmp_path / "checkpoint" / directory
+    part.mkdir(parents=True)
+    (part / "0").write_bytes(b"")
+    with pytest.raises(CorruptStateError, match=directory):
+        InlineQuery(question(), str(tmp_path))
+
+
+def test_a_checkpoint_of_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    path = begun(tmp_path) / "query-000000.json"
+    record = read_record(LocalFiles(), str(path), "query record")
+    path.unlink()
+    write_record(LocalFiles(), str(path), {**record, "query": {**record["query"], "format": 1}})
+    with pytest.raises(RestartError) as caught:
+        InlineQuery(question(), str(tmp_path))
+    assert "has format 1, and this version of Braid reads and writes format 2" in caught.value.message
+    assert "a new path" in caught.value.hint
+
+
+def test_a_record_beside_which_nothing_is_stored_binds_nobody(tmp_path: Path) -> None:
+    """The record of a start that failed before its first batch: another query takes its place, with the same id."""
+    InlineQuery(question(strict=True), str(tmp_path))
+    checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "checkpoint"))
+    first = checkpoint.read_query()
+    left = tmp_path / "checkpoint" / "spark" / "sources" / "0" / "0"
+    left.parent.mkdir(parents=True)
+    left.write_text("files of another query")
+
+    query = InlineQuery(question(), str(tmp_path))
+    query.run(0, {"r": TABLE, "s": TABLE})
+    assert query.published().num_rows == 2
+    assert not left.exists()
+    now = checkpoint.read_query()
+    assert first is not None
+    assert now is not None
+    assert now["id"] == first["id"]
+    assert now["query"] != first["query"]
+    with pytest.raises(RestartError, match="predicate"):
+        InlineQuery(question(strict=True), str(tmp_path))
+
+
+def test_the_same_start_again_writes_no_second_record(tmp_path: Path) -> None:
+    for _ in range(3):
+        InlineQuery(question(), str(tmp_path))
+    assert [path.name for path in (tmp_path / "checkpoint").glob("query-*")] == ["query-000000.json"]

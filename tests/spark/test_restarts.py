@@ -1,0 +1,148 @@
+"""What a restart accepts, through Spark's analyzer and real runs; `tests/properties/test_restarts.py` has the many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import braid
+from braid import errors
+from tests.oracle.feeds import Feed, Place, at
+
+ROW = "id bigint, ts timestamp, k int, v int"
+ZONE = "spark.sql.session.timeZone"
+
+
+@pytest.fixture
+def feeds(spark: SparkSession, tmp_path: Path) -> tuple[Feed, Feed]:
+    """Two streams with one batch each."""
+    orders = Feed(spark, tmp_path / "input" / "o", ROW).add((1, at(0), 1, 7), (2, at(1), 2, 5))
+    quotes = Feed(spark, tmp_path / "input" / "q", ROW).add((1, at(0), 1, 1), (2, at(1), 2, 2))
+    return orders, quotes
+
+
+@pytest.fixture
+def zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Sets the session's time zone, and puts it back afterwards."""
+    before = str(spark.conf.get(ZONE))
+    yield lambda name: spark.conf.set(ZONE, name)
+    spark.conf.set(ZONE, before)
+
+
+def pair(left: DataFrame, right: DataFrame) -> braid.Join:
+    named = (("o", left), ("q", right))
+    return braid.join(*(braid.stream(name, df, time="ts", window="1 minute") for name, df in named))
+
+
+def keyed(feeds: tuple[Feed, Feed]) -> braid.Join:
+    return pair(feeds[0].stream, feeds[1].stream).on("o.k = q.k")
+
+
+SWAPPED: dict[str, tuple[Callable[[braid.Join, str, str], braid.Join], str]] = {
+    "groupBy": (
+        lambda join, a, b: join.groupBy(a, b).agg("count(*) AS n"),
+        "groups: the columns were in the order k, v",
+    ),
+    "distinct": (lambda join, a, b: join.select(a, b).distinct(), "selection: the columns were in the order k, v"),
+    "ordered": (lambda join, a, b: join.select(a, b).ordered(), "selection: the columns were in the order k, v"),
+    "select": (lambda join, a, b: join.select(a, b), "selection: the columns were in the order k, v"),
+    "same names": (
+        lambda join, a, b: join.groupBy(f"{a} AS x", f"{b} AS y").agg("count(*) AS n"),
+        "groups x: was `o.k` of type integer, is `o.v` of type integer",
+    ),
+    "aggregates": (
+        lambda join, a, b: join.groupBy("q.id").agg(f"sum({a}) AS x", f"sum({b}) AS y"),
+        "aggregates x: was sum(`o.k`)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SWAPPED)
+def test_columns_that_are_swapped_are_refused_and_the_query_as_it_was_goes_on(
+    feeds: tuple[Feed, Feed], place: Place, what: str
+) -> None:
+    make, named = SWAPPED[what]
+    place.run(make(keyed(feeds), "o.k", "o.v"))
+    with pytest.raises(errors.RestartError) as caught:
+        place.start(make(keyed(feeds), "o.v", "o.k"))
+    assert named in caught.value.detail, caught.value.detail
+    assert "a new checkpointLocation, and where it writes files a new path" in caught.value.hint
+    before = len(place.rows())
+    feeds[0].add((3, at(2), 1, 9))
+    place.run(make(keyed(feeds), "o.k", "o.v"))
+    assert len(place.rows()) == before + (what != "ordered")
+
+
+def test_a_source_with_its_columns_in_another_order_continues(
+    spark: SparkSession, feeds: tuple[Feed, Feed], place: Place
+) -> None:
+    place.run(keyed(feeds).select("o.id AS o", "q.id AS q", "o.v - q.v AS d"))
+    feeds[0].add((3, at(2), 1, 9))
+    turned = pair(feeds[0].stream.select("v", "k", "ts", "id"), feeds[1].stream).on("o.k = q.k")
+    place.run(turned.select("o.id AS o", "q.id AS q", "o.v - q.v AS d"))
+    assert place.rows() == [(1, 1, 6), (2, 2, 3), (3, 1, 8)]
+
+
+def test_a_bare_name_that_means_another_column_now_is_refused(feeds: tuple[Feed, Feed], place: Place) -> None:
+    """The predicate is decided at ingest, so no stored column tells the two apart."""
+    left, right = feeds[0].stream, feeds[1].stream
+    first = pair(left.withColumnRenamed("v", "w"), right).on("o.k = q.k AND w > 3").select("o.id AS o")
+    place.run(first)
+    second = pair(left, right.withColumnRenamed("v", "w")).on("o.k = q.k AND w > 3").select("o.id AS o")
+    with pytest.raises(errors.RestartError) as caught:
+        place.start(second)
+    assert "predicate w > 3: was read as `o.w` > 3, is read as `q.w` > 3" in caught.value.detail
+
+
+def test_a_missing_query_record_is_refused(feeds: tuple[Feed, Feed], place: Place) -> None:
+    place.run(keyed(feeds).select("o.id AS o"))
+    (place.checkpoint / "query-000000.json").unlink()
+    with pytest.raises(errors.CorruptStateError, match="the record of its query is missing"):
+        place.start(pair(feeds[0].stream, feeds[1].stream).on("o.k < q.k").select("o.id AS o"))
+
+
+def test_settings_changed_after_building_are_refused_by_name(
+    feeds: tuple[Feed, Feed], place: Place, zone: Callable[[str], None]
+) -> None:
+    joined = keyed(feeds)
+    query = joined.select("o.id AS o")
+    writer = query.writeStream.option("checkpointLocation", str(place.checkpoint))
+    static = pair(feeds[0].static, feeds[1].static).on("o.k = q.k")
+    zone("Asia/Tokyo")
+    for attempt in (
+        lambda: writer.start(str(place.output)),
+        lambda: query.on("o.v > q.v"),
+        lambda: joined.select("o.ts"),
+        static.batch,
+    ):
+        with pytest.raises(errors.QueryError) as caught:
+            attempt()
+        assert "spark.sql.session.timeZone: was UTC, is Asia/Tokyo" in caught.value.detail
+    assert not place.checkpoint.exists()
+    zone("UTC")
+    place.run(query)
+    assert place.rows() == [(1,), (2,)]
+
+
+def test_settings_changed_while_a_query_runs_do_not_reach_it(
+    spark: SparkSession, tmp_path: Path, zone: Callable[[str], None]
+) -> None:
+    """A conjunct and a selection that the JVM evaluates keep the time zone of the query."""
+    orders, quotes = (Feed(spark, tmp_path / name, ROW) for name in "oq")
+    query = pair(orders.stream, quotes.stream).on("abs(hour(o.ts) - q.k) < 1").select("date_format(o.ts, 'HH') AS h")
+    place = Place(spark, tmp_path)
+    writer = query.writeStream.option("checkpointLocation", str(place.checkpoint))
+    run = writer.trigger(processingTime="100 milliseconds").start(str(place.output))
+    zone("Asia/Tokyo")
+    orders.add((1, at(3600), 0, 0))
+    quotes.add((1, at(3600), 1, 0), (2, at(3600), 10, 0))
+    deadline = monotonic() + 60
+    while sum(step["numInputRows"] for step in run.recentProgress) < 3 and monotonic() < deadline:
+        assert run.isActive, run.exception()
+        sleep(0.05)
+    run.stop()
+    assert place.rows() == [("01",)]
