@@ -1,4 +1,4 @@
-"""The code in README.md and docs/guide.md runs as it stands, block after block in one namespace."""
+"""The code in README.md and the pages of docs runs as it stands, block after block in one namespace."""
 
 from __future__ import annotations
 
@@ -94,6 +94,15 @@ def test_the_guide_runs(spark: SparkSession, workplace: Path, capsys: pytest.Cap
     assert 'has window="auto"' in printed
     assert "differs from the one that wrote it" in printed
     assert not re.search(r"^0 (new )?results", printed, re.MULTILINE)
+
+
+def test_the_page_on_missing_results_runs(
+    spark: SparkSession, workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_blocks(ROOT / "docs" / "why-is-my-result-missing.md", {"spark": spark, "__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert "waits: 6 rows of f wait for w" in printed
+    assert "more results in a wider window" in printed
 
 
 def public_names() -> list[str]:

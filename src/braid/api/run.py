@@ -37,9 +37,11 @@ class Run:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the run is doing."""
-        spark = self._execution.query.status
-        return {**spark, "message": f"{self._execution.state}: {spark['message']}"}
+        """What the run is doing and what waits for whom, as it is now: a dict that `json.dumps` takes.
+
+        Spark's `isDataAvailable` and `isTriggerActive`, a `message`, and per stream watermarks, late and buffered rows.
+        """
+        return self._execution.status()
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
@@ -53,7 +55,10 @@ class Run:
         return list(self._execution.progress)
 
     def explain(self, stage: str | None = None) -> None:
-        """Print the plan as it runs now: the layout in force, the hot keys and the matches that were seen."""
+        """Print the plan as it runs now: the layout in force, the hot keys and the matches that were seen.
+
+        With the stage `now`: watermarks, what waits for which stream, idle streams and late rows, as they are now.
+        """
         print(self._execution.explain(stage))
 
     def awaitTermination(self, timeout: float | None = None) -> bool:

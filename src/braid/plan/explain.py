@@ -66,7 +66,10 @@ def explain(
 ) -> str:
     """One stage, or all of them; of a query that runs, with what it has observed."""
     if stage is not None and stage not in STAGES:
-        raise QueryError(f"There is no stage {stage!r} to explain.", hint=f"Use one of {', '.join(STAGES)}.")
+        raise QueryError(
+            f"There is no stage {stage!r} to explain.",
+            hint=f"Use one of {', '.join(STAGES)}; of a run, also now.",
+        )
     parts = {
         "question": lambda: _question(question),
         "physical": lambda: _physical(plan, sequences, observed),

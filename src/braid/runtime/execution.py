@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
+from braid.control.standing import Standing, standing_of
 from braid.errors import BraidError, PredicateError, QueryError, RunFailedError, StorageError, shortened
 from braid.optimizer.strategies import Strategy
 from braid.plan.question import Question
@@ -29,6 +30,7 @@ from braid.runtime.sinks import Sink
 from braid.runtime.sources import Sources, nothing_known
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.spark_settings import applied, quick_crossing, quick_log
+from braid.runtime.status import describe_status, explain_now
 from braid.runtime.step_lock import StepLock
 from braid.runtime.steps import StepRunner, check_in_step
 from braid.runtime.storage import prove_shared
@@ -127,7 +129,9 @@ class Execution:
         self._cluster.close()
 
     def explain(self, stage: str | None) -> str:
-        """The plan, with what the newest manifest has seen of it."""
+        """The plan, with what the newest manifest has seen of it; or, with the stage `now`, where the query stands."""
+        if stage == "now":
+            return explain_now(self._plan, self._standing(), self.state)
         job, slots = self._job, self._cluster.slots
         return explain_query(job.question, self._plan, job.strategy, slots, stage, self._steps.manifest)
 
@@ -153,7 +157,12 @@ class Execution:
 
     @property
     def state(self) -> str:
+        """`starting`, `running step <n>`, `waiting` between two steps, or `stopped`."""
         return self._state if self.active else "stopped"
+
+    def status(self) -> dict[str, Any]:
+        """What the run is doing, and what waits for whom."""
+        return {**self.query.status, **describe_status(self._plan, self._standing(), self.state)}
 
     def flush(self) -> None:
         """Let out everything that waits for its order, between two steps."""
@@ -179,6 +188,10 @@ class Execution:
                 f"run.{verb}() was called inside a step of the run itself: {reason}.",
                 hint="Call it outside foreachBatch. run.stop() may be called there: the run then ends after the step.",
             )
+
+    def _standing(self) -> Standing:
+        """Where the query stands, by the newest manifest and the last look at the sources."""
+        return standing_of(self._plan, self._steps.manifest, self._steps.idle)
 
     def _await_query(self, timeout: float | None) -> bool:
         """Whether the query ended in time, and the step after its last batch too."""
@@ -274,7 +287,7 @@ class Execution:
         self._run_step(lambda: self._steps.run(batch, check=check))
 
     def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
-        self._state = "running a step"
+        self._state = f"running step {self._steps.manifest.step + 1}"
         try:
             progress = step()
         except BraidError as error:
@@ -288,7 +301,7 @@ class Execution:
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
             if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:
                 self.late.clean()
-        self._state = "waiting for rows"
+        self._state = "waiting"
 
     def _last_spark_commit(self) -> int:
         names = self._checkpoint.files.list(f"{self._checkpoint.path}/spark/commits")

@@ -8,6 +8,7 @@ from typing import Any
 
 from braid.control.ordering import Ordering, Turn, blend, decide_turn, lookup_share, modelled_share, nothing_waits
 from braid.control.responses import Waits, describe_waits, remember, respond, spread
+from braid.control.standing import rows_waiting
 from braid.control.watermarks import StepTimes, advance_marks, later
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import JoinPlan
@@ -192,7 +193,7 @@ class OrderKeeper:
         return {
             "numOutputRows": released.rows,
             "held": {
-                "rows": {stream.name: _held_rows(after, stream.number) for stream in plan.streams},
+                "rows": {stream.name: rows_waiting(after, stream.number) for stream in plan.streams},
                 "results": sum(block.rows for block in after.results),
                 "bytes": sum(block.size for block in after.results),
                 "oldestMs": max(0, now_ms - min(oldest)) if oldest else 0,
@@ -287,10 +288,3 @@ def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
         for lookup in report["lookups"]:
             busy[lookup["head"]] += lookup["earlier"]["seconds"]
     return busy
-
-
-def _held_rows(waiting: Waiting, stream: int) -> int:
-    """Rows of a stream that wait to be looked up, about."""
-    if waiting.holds == "results":
-        return 0
-    return sum(arrival.rows for arrival in waiting.arrivals if arrival.stream == stream)

@@ -39,7 +39,7 @@ from braid.state.manifest import DeltaRecord, Manifest, Mark, Move
 
 
 class StepRunner:
-    """Runs the steps of one query, one at a time."""
+    """Runs the steps of one query, one at a time. `idle` are the streams that were idle when it was last looked."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class StepRunner:
         self._asked_for: int | None = None
         self.manifest = self._recover()
         self._started_ms = now_ms()
+        self.idle = self._nobody
 
     def run(self, batch: int, flush: bool = False, check: SourceCheck | None = None) -> dict[str, Any] | None:
         """The step of a Spark batch; None when it was committed before and only had to be published.
@@ -131,7 +132,8 @@ class StepRunner:
         return SourceCheck(self._now_ms(), self._nobody)
 
     def _silent(self, check: SourceCheck, newest: Sequence[int | None]) -> tuple[bool, ...]:
-        return silent_streams(self._plan, self.manifest.marks, self._started_ms, check, newest)
+        self.idle = silent_streams(self._plan, self.manifest.marks, self._started_ms, check, newest)
+        return self.idle
 
     def _begin(self, batch: int, idle: tuple[bool, ...]) -> Start:
         """The clock, watermarks and layout of the next step."""
@@ -283,6 +285,10 @@ class StepRunner:
             checked_ms=delta.checked_ms,
             derivation=derivation(looked.plan),
             key_counts=delta.key_counts,
+            late_rows=tuple(
+                known + late
+                for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
+            ),
         )
 
     def _publish(self, manifest: Manifest) -> None:

@@ -138,7 +138,8 @@ class View:
 class Manifest:
     """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none).
 
-    `derivation` tells what the blocks of derived streams were made by, None where there are none.
+    `derivation` tells what the blocks of derived streams were made by, None where there are none. `late_rows` are
+    those of every stream so far.
     """
 
     step: int
@@ -158,6 +159,7 @@ class Manifest:
     waiting: Waiting | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
+    late_rows: tuple[int, ...] = ()
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -182,6 +184,7 @@ class Manifest:
         known["loads"] = tuple(Load(**load) for load in content["loads"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
+        known["late_rows"] = tuple(content.get("late_rows", ()))
         return Manifest(**known)
 
 
