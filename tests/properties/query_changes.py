@@ -160,6 +160,17 @@ def change_settings(chance: random.Random, asked: Asked) -> Change | None:
     return Change(replace(asked, ansi=False), ("settings ANSI mode",))
 
 
+def change_function(chance: random.Random, asked: Asked) -> Change | None:
+    """Another function of the same name, or another version of the same one."""
+    if asked.function is None:
+        return None
+    if asked.version is not None and chance.random() < 0.5:
+        return Change(replace(asked, version="2"), ("predicate near: its version was 1, is 2",))
+    changed = replace(asked, function=chance.choice((1, 2)), version=None)
+    words = "its code has changed" if asked.version is None else "its version was 1, is None"
+    return Change(changed, (f"predicate near: {words}",))
+
+
 def reorder_source(chance: random.Random, asked: Asked) -> Change | None:
     """The source has its columns in another order, or one more that nobody reads."""
     place = chance.randrange(2)
@@ -199,6 +210,7 @@ CHANGES: tuple[Changing, ...] = (
     change_calls,
     change_shape,
     change_settings,
+    change_function,
     reorder_source,
     change_execution,
 )

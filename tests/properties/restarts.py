@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from braid.control.ordering import Ordering
@@ -82,6 +83,26 @@ CALLS: tuple[tuple[Function, str], ...] = (
 TYPES = {"k": ("bigint", "int"), "v": ("int", "bigint"), "t": ("string",), "p": ("int", "bigint"), "e": ("double",)}
 
 
+def _near(limit: int, strict: bool) -> Callable[..., Any]:
+    """Python predicates of one name, whose code or values differ."""
+
+    def near(a: pa.Array, b: pa.Array) -> Any:
+        return abs(np.asarray(a) - np.asarray(b)) <= limit
+
+    def below(a: pa.Array, b: pa.Array) -> Any:
+        return np.asarray(a) < np.asarray(b) + limit
+
+    below.__name__ = "near"
+    return below if strict else near
+
+
+FUNCTIONS: tuple[tuple[Callable[..., Any], Condition], ...] = (
+    (_near(2, strict=False), Condition(("r", "s"), lambda r, s: abs(r["v"] - s["v"]) <= 2)),
+    (_near(3, strict=False), Condition(("r", "s"), lambda r, s: abs(r["v"] - s["v"]) <= 3)),
+    (_near(2, strict=True), Condition(("r", "s"), lambda r, s: r["v"] < s["v"] + 2)),
+)
+
+
 @dataclass(frozen=True)
 class Source:
     """A stream as asked for: columns with their types in the order of the source."""
@@ -100,6 +121,8 @@ class Asked:
 
     sources: tuple[Source, ...]
     predicates: tuple[str, ...]
+    function: int | None
+    version: str | None
     columns: tuple[tuple[str, str], ...]
     distinct: bool = False
     calls: tuple[tuple[Function, str], ...] = ()
@@ -127,6 +150,9 @@ class Asked:
         }
         for name in self.predicates:
             draft.on(PREDICATES[name].make(streams))
+        if self.function is not None:
+            function = FUNCTIONS[self.function][0]
+            draft.on_function(function, streams["r"]["v"], streams["s"]["v"], version=self.version)
         chosen = {alias: streams[column[0]][column[2:]] for alias, column in self.columns}
         if self.calls:
             calls = [(f, (streams[c[0]][c[2:]],)) for f, c in self.calls]
@@ -151,6 +177,7 @@ class Asked:
     def read(self) -> set[str]:
         """The columns of both streams that it reads after ingest, `stream_column`."""
         names = {column for _, column in self.columns} | {column for _, column in self.calls}
+        names |= set() if self.function is None else {"r_v", "s_v"}
         for name in self.predicates:
             predicate = PREDICATES[name]
             names |= {f"{stream}_{column}" for stream in predicate.condition.streams for column in predicate.reads}
@@ -173,9 +200,9 @@ def expected(asked: Asked, batches: Sequence[dict[str, list[Row]]], clock_ms: Se
         }
         for batch in batches
     ]
-    results = answer(
-        streams, on_time_rows(streams, shaped, clock_ms), [PREDICATES[name].condition for name in asked.predicates]
-    )
+    conditions = [PREDICATES[name].condition for name in asked.predicates]
+    conditions += [] if asked.function is None else [FUNCTIONS[asked.function][1]]
+    results = answer(streams, on_time_rows(streams, shaped, clock_ms), conditions)
     places = {
         name: n for n, name in enumerate(f"{s.name}_{c}" for s in asked.sources for c in ("ts", *dict(s.columns)))
     }
@@ -246,6 +273,8 @@ def random_query(chance: random.Random) -> Asked:
     asked = Asked(
         sources,
         tuple(chance.sample(list(PREDICATES), chance.randint(1, 3))),
+        chance.choice((None, 0)),
+        chance.choice((None, None, "1")),
         tuple((f"out_{name}", name) for name in chosen),
         ordered=counted or chance.random() < 0.25,
         strategy=chance.choice((Auto(), Matrix(2, 2), Biclique(2))),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from braid.errors import CorruptStateError, RestartError
@@ -87,3 +90,40 @@ def test_the_same_start_again_writes_no_second_record(tmp_path: Path) -> None:
     for _ in range(3):
         InlineQuery(question(), str(tmp_path))
     assert [path.name for path in (tmp_path / "checkpoint").glob("query-*")] == ["query-000000.json"]
+
+
+def equal_values(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.equal(a, b)
+
+
+def different_values(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.not_equal(a, b)
+
+
+def test_a_changed_function_is_accepted_by_the_option_alone_and_from_then_on(tmp_path: Path) -> None:
+    different_values.__name__ = equal_values.__name__
+
+    def asked(function: Callable[..., Any]) -> Question:
+        draft = Draft()
+        r, s = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "rs")
+        return draft.on_function(function, r["k"], s["k"]).question()
+
+    query = InlineQuery(asked(equal_values), str(tmp_path))
+    query.run(0, {"r": TABLE, "s": TABLE})
+    with pytest.raises(RestartError) as caught:
+        InlineQuery(asked(different_values), str(tmp_path))
+    assert "predicate equal_values: its code has changed" in caught.value.detail
+    assert "acceptChangedFunctions" in caught.value.hint
+
+    query = InlineQuery(asked(different_values), str(tmp_path), accept_changed_functions=True)
+    query.run(1, {"r": TABLE.slice(1, 1)})
+    assert query.published().num_rows == 2 + 1  # the new row has k = 2, and meets the stored one of k = 1
+    query = InlineQuery(asked(different_values), str(tmp_path))
+    with pytest.raises(RestartError, match="its code has changed"):
+        InlineQuery(asked(equal_values), str(tmp_path))
+
+
+def test_the_option_accepts_no_other_change(tmp_path: Path) -> None:
+    begun(tmp_path)
+    with pytest.raises(RestartError, match="predicate"):
+        InlineQuery(question(strict=True), str(tmp_path), accept_changed_functions=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -146,3 +148,48 @@ def test_settings_changed_while_a_query_runs_do_not_reach_it(
         sleep(0.05)
     run.stop()
     assert place.rows() == [("01",)]
+
+
+def above(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.greater(a, b)
+
+
+def not_above(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.less_equal(a, b)
+
+
+def test_a_changed_function_is_refused_by_name_and_accepted_by_the_option(
+    feeds: tuple[Feed, Feed], place: Place
+) -> None:
+    not_above.__name__ = "above"
+
+    def query(function: Callable[..., pa.Array]) -> braid.Join:
+        return keyed(feeds).on(braid.udf(function, "o.v", "q.v")).select("o.id AS o", "q.id AS q")
+
+    place.run(query(above))
+    feeds[0].add((3, at(2), 1, 9), (4, at(2), 1, 0))
+    with pytest.raises(errors.RestartError) as caught:
+        place.start(query(not_above))
+    assert "predicate above(o.v, q.v): its code has changed" in caught.value.detail
+    assert "acceptChangedFunctions" in caught.value.hint
+    with pytest.raises(errors.SinkError, match="acceptChangedFunctions is true or false, but got 'yes'"):
+        place.start(query(not_above), acceptChangedFunctions="yes")
+    place.run(query(not_above), acceptChangedFunctions="true")
+    assert place.rows() == [(1, 1), (2, 2), (4, 1)]
+    feeds[0].add((5, at(3), 1, 1))
+    place.run(query(not_above))
+    assert place.rows() == [(1, 1), (2, 2), (4, 1), (5, 1)]
+
+
+def test_a_version_stands_for_the_code(feeds: tuple[Feed, Feed], place: Place) -> None:
+    def query(version: str | int) -> braid.Join:
+        limit = id(object())  # another value each time
+        near = braid.udf(lambda a, b: pc.less(pc.subtract(a, b), limit), "o.v", "q.v", version=version)
+        return keyed(feeds).on(near).select("o.id AS o")
+
+    place.run(query(1))
+    place.run(query("1"))
+    with pytest.raises(errors.RestartError, match="its version was 1, is 2"):
+        place.start(query(2))
+    with pytest.raises(errors.QueryError, match="a text or a number, but got True"):
+        query(True)

@@ -55,7 +55,7 @@ class Join:
         if isinstance(predicate, Udf):
             found: tuple[Conjunct, ...] = (
                 self._analyzer.python_predicate(
-                    predicate.function, predicate.columns, predicate.selectivity, predicate.cost
+                    predicate.function, predicate.columns, predicate.selectivity, predicate.cost, predicate.version
                 ),
             )
         elif isinstance(predicate, str):

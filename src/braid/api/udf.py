@@ -17,15 +17,23 @@ class Udf:
     columns: tuple[str, ...]
     selectivity: float | None
     cost: float | None
+    version: str | None = None
 
 
 def udf(
-    function: Callable[..., Any], *columns: str, selectivity: float | None = None, cost: float | None = None
+    function: Callable[..., Any],
+    *columns: str,
+    selectivity: float | None = None,
+    cost: float | None = None,
+    version: str | int | None = None,
 ) -> Udf:
     """A predicate in Python.
 
     `function` receives one `pyarrow.Array` per column, all of the length of the candidate pairs, and returns a
     boolean Arrow or NumPy array of that length. `selectivity` and `cost` (seconds a pair) help the optimizer.
+
+    A restart compares the function's code. Where that says too much, as of one that is generated, give a `version`: it
+    is compared instead, so change it with the function.
     """
     if not callable(function):
         raise QueryError(f"braid.udf needs a function, but got {function!r}.")
@@ -34,4 +42,9 @@ def udf(
             "braid.udf needs the columns its function reads.",
             hint='Write for example braid.udf(near, "a.x", "a.y", "b.x", "b.y").',
         )
-    return Udf(function, columns, selectivity, cost)
+    if version is not None and (type(version) not in (str, int) or version == ""):
+        raise QueryError(
+            f"The version of braid.udf is a text or a number, but got {version!r}.",
+            hint='For example braid.udf(near, "a.x", "b.x", version="2").',
+        )
+    return Udf(function, columns, selectivity, cost, None if version is None else str(version))

@@ -137,6 +137,7 @@ class Writer:
             trigger=dict(writer._trigger),
             name=writer._name,
             retention_ms=retention_us // 1000,
+            accept_changed_functions=_is_true("acceptChangedFunctions", options),
         )
         return Run(Execution(spark, job), writer._name)
 
@@ -160,3 +161,11 @@ class Writer:
             f"A run with {what} needs a checkpointLocation: it is where the query continues after a restart.",
             hint='Add .option("checkpointLocation", "...").',
         )
+
+
+def _is_true(name: str, options: dict[str, str]) -> bool:
+    """An option that is true or false; false where it is not given."""
+    given = options.get(name.lower(), "false").lower()
+    if given not in ("true", "false"):
+        raise SinkError(f"The option {name} is true or false, but got {given!r}.", hint=f'.option("{name}", True)')
+    return given == "true"

@@ -35,13 +35,14 @@ class Equality:
 
 @dataclass(frozen=True)
 class PythonPredicate:
-    """A vectorised Python function over candidate pairs."""
+    """A vectorised Python function over candidate pairs; a `version` stands for its code where restarts compare it."""
 
     function: Callable[..., Any]
     columns: tuple[str, ...]
     name: str
     selectivity: float | None
     cost: float | None
+    version: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from braid.runtime.functions import function_change
 
 Record = dict[str, Any]
 
@@ -20,7 +23,7 @@ def differences(saved: Record, now: Record) -> list[str]:
 def unusable(saved: Record, now: Record, predicates: Sequence[Record]) -> list[str]:
     """Why stored rows cannot serve corrected predicates."""
     found = []
-    kept = {predicate["sql"] for predicate in predicates}
+    kept = {_text(predicate)[1] for predicate in predicates}
     for name, storage in saved.items():
         found += [
             f"stored {what} of {name}: were {storage[what]}, would be {now[name][what]}"
@@ -74,20 +77,36 @@ def _column(description: Sequence[str]) -> str:
 
 def _predicates(name: str, saved: Record, now: Record) -> list[str]:
     before, after = saved[name], now[name]
-    gone = [predicate for predicate in before if predicate not in after]
-    new = [predicate for predicate in after if predicate not in before]
-    texts = {predicate["written"]: predicate for predicate in new}
-    found = []
-    for predicate in gone:
-        other = texts.pop(predicate["written"], None)
-        if other is None:
-            found.append(f"predicate {predicate['written']}: is gone")
-        else:
-            found.append(f"predicate {predicate['written']}: was read as {predicate['sql']}, is read as {other['sql']}")
-    found += [f"predicate {text}: is new" for text in texts]
-    if not found and before != after:
-        found = [f"predicates: were in the order {_written(before)}, are in the order {_written(after)}"]
-    return found
+    old, new = ([_text(predicate) for predicate in predicates] for predicates in (before, after))
+    if old == new:
+        return [*changed_functions(before, after)]
+    found = [f"predicate {written}: is gone" for written, _ in _beyond(old, new)]
+    found += [f"predicate {written}: is new, read as {sql}" for written, sql in _beyond(new, old)]
+    return found or [f"predicates: were in the order {_written(before)}, are in the order {_written(after)}"]
+
+
+def changed_functions(before: Sequence[Record], after: Sequence[Record]) -> Iterator[str]:
+    """The Python functions that are not what they were, of predicates that otherwise are."""
+    for old, new in zip(before, after, strict=True):
+        change = function_change(old["function"], new["function"]) if "function" in old else None
+        if change is not None:
+            yield f"predicate {old['written']}: {change}"
+
+
+def only_functions_changed(saved: Record, now: Record) -> bool:
+    """Whether the code of Python functions is all that differs."""
+    same = [_text(predicate) for predicate in saved["predicates"]] == [_text(new) for new in now["predicates"]]
+    return same and not differences(saved, {**now, "predicates": saved["predicates"]})
+
+
+def _text(predicate: Record) -> tuple[str, str]:
+    sql = predicate["sql"]
+    return predicate["written"], sql if isinstance(sql, str) else ", ".join(sql)
+
+
+def _beyond(some: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those that occur among some more often than among others."""
+    return list((Counter(some) - Counter(others)).elements())
 
 
 def _written(predicates: Sequence[Record]) -> str:

@@ -62,6 +62,7 @@ class Job:
     trigger: dict[str, Any]
     name: str | None
     retention_ms: int
+    accept_changed_functions: bool = False
 
 
 class _Stopping(Exception):
@@ -84,7 +85,8 @@ class Execution:
         self._state = "starting"
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
-        identity = identify(self._checkpoint, job.question, job.checkpoint)
+        accept = job.accept_changed_functions
+        identity = identify(self._checkpoint, job.question, job.checkpoint, accept_changed_functions=accept)
         self.id, plan = identity.id, identity.plan
         self._plan = plan
         slots = slot_count(spark)

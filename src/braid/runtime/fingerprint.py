@@ -14,6 +14,7 @@ from braid.plan.join import JoinPlan, StreamPlan
 from braid.plan.predicate import Conjunct, Output
 from braid.plan.question import Question, StreamQuestion
 from braid.plan.summary import Call, Summary
+from braid.runtime.functions import function_record
 
 FORMAT = 2
 
@@ -75,8 +76,11 @@ def _window(stream: StreamQuestion) -> int | str | None:
 
 
 def _predicate(conjunct: Conjunct) -> dict[str, Any]:
-    """`sql` says which columns the names of the text mean."""
-    return {"written": conjunct.written, "sql": conjunct.sql}
+    """`sql` says which columns the names of the text mean; a Python function is known by its code too."""
+    record: dict[str, Any] = {"written": conjunct.written, "sql": conjunct.sql}
+    if conjunct.function is not None:
+        record |= {"sql": list(conjunct.function.columns), "function": function_record(conjunct.function)}
+    return record
 
 
 def _selection(question: Question) -> dict[str, Any]:

@@ -14,11 +14,20 @@ from braid.errors import CorruptStateError, RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
 from braid.plan.question import Question
-from braid.runtime.differences import differences, unusable
+from braid.runtime.differences import differences, only_functions_changed, unusable
 from braid.runtime.fingerprint import FORMAT, fingerprint
 from braid.state.checkpoint import Checkpoint
 
 ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
+CHANGED_QUERY = (
+    f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, the policy of an order, trigger, "
+    "retention and sink options may change; the rest may not."
+)
+CHANGED_FUNCTION = (
+    "If results found by the old function and by the new one may stand side by side, start once with the option "
+    f"acceptChangedFunctions; else undo the change, or start with {ELSEWHERE}. braid.udf(..., version=...) is compared "
+    "instead of the code."
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,9 @@ class Identity:
         checkpoint.write_query({"id": self.id, **self.record, **(beside or {})})
 
 
-def identify(checkpoint: Checkpoint, question: Question, location: str) -> Identity:
+def identify(
+    checkpoint: Checkpoint, question: Question, location: str, *, accept_changed_functions: bool = False
+) -> Identity:
     """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
     saved, stored = checkpoint.read_query(), checkpoint.stored()
     if saved is None and stored:
@@ -59,21 +70,25 @@ def identify(checkpoint: Checkpoint, question: Question, location: str) -> Ident
         return replace(first, record=None) if known else first
     manifest = checkpoint.last_manifest()
     failed = checkpoint.has_failed(manifest.step + 1 if manifest else 0)
-    plan, record = continue_plan(saved, question, location, failed)
+    plan, record = continue_plan(saved, question, location, failed, accept_changed_functions)
     return Identity(str(saved["id"]), plan, record, is_first=False)
 
 
 def continue_plan(
-    saved: dict[str, Any], question: Question, location: str, predicate_failed: bool
+    saved: dict[str, Any], question: Question, location: str, predicate_failed: bool, accept_changed_functions: bool
 ) -> tuple[JoinPlan, dict[str, Any] | None]:
-    """The plan on which a checkpoint is continued, and its new record if a corrected predicate takes over."""
+    """The plan on which a checkpoint is continued, and its new record if one is due.
+
+    That is where a corrected predicate takes over, or a Python function is accepted whose code is not the recorded one.
+    """
     _require_format(saved, location)
     pushdown = bool(saved["pushdown"])
     plan = build_plan(question, pushdown)
     now = fingerprint(question, plan, pushdown)
     found = differences(saved["query"], now["query"])
-    if not found:
-        return plan, None
+    only_functions = only_functions_changed(saved["query"], now["query"])
+    if not found or (accept_changed_functions and only_functions):
+        return plan, None if saved["query"] == now["query"] else now
     if predicate_failed and _only_predicates(saved["query"], now["query"]):
         corrected = build_plan(question, pushdown=False)
         record = fingerprint(question, corrected, pushdown=False)
@@ -84,8 +99,7 @@ def continue_plan(
     raise RestartError(
         f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
         detail="\n".join(f"  {line}" for line in found),
-        hint=f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, the policy of an order, "
-        "trigger, retention and sink options may change; the rest may not.",
+        hint=CHANGED_FUNCTION if only_functions else CHANGED_QUERY,
     )
 
 

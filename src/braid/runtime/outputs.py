@@ -22,7 +22,9 @@ from braid.runtime.tasks.stamping import with_step
 from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
-OWN_OPTIONS = frozenset({"path", "checkpointlocation", "retention", "endofinput", "stepcolumn"})
+OWN_OPTIONS = frozenset(
+    {"path", "checkpointlocation", "retention", "endofinput", "stepcolumn", "acceptchangedfunctions"}
+)
 COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
 
 

@@ -45,10 +45,12 @@ class InlineQuery:
         elasticity: Elasticity | None = None,
         ordering: Ordering | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
+        accept_changed_functions: bool = False,
     ) -> None:
         files = LocalFiles() if files is None else files
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
-        identity = identify(self.checkpoint, question, self.checkpoint.path)
+        accept = accept_changed_functions
+        identity = identify(self.checkpoint, question, self.checkpoint.path, accept_changed_functions=accept)
         plan = identity.plan
         self._output = f"{directory}/out"
         self._schema = question.leaving

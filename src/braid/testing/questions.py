@@ -106,10 +106,10 @@ class Draft:
         self._conjuncts.append(conjunct(expression))
         return self
 
-    def on_function(self, function: Callable[..., Any], *columns: Column) -> Draft:
+    def on_function(self, function: Callable[..., Any], *columns: Column, version: str | None = None) -> Draft:
         """Join where a Python predicate over arrays of candidates is true."""
         name = getattr(function, "__name__", "function")
-        predicate = PythonPredicate(function, tuple(column.name for column in columns), name, None, None)
+        predicate = PythonPredicate(function, tuple(column.name for column in columns), name, None, None, version)
         self._conjuncts.append(Conjunct(name, name, tuple(dict.fromkeys(columns)), None, True, function=predicate))
         return self
 

@@ -42,11 +42,13 @@ class Analyzer:
         columns: Sequence[str],
         selectivity: float | None = None,
         cost: float | None = None,
+        version: str | None = None,
     ) -> Conjunct:
         """A Python function of whole columns as a conjunct."""
         found = tuple(self._whole_column(text) for text in columns)
         name = getattr(function, "__name__", type(function).__name__)
-        predicate = PythonPredicate(function, tuple(column.name for column in found), name, selectivity, cost)
+        names = tuple(column.name for column in found)
+        predicate = PythonPredicate(function, names, name, selectivity, cost, version)
         written = f"{name}({', '.join(columns)})"
         return Conjunct(written, written, tuple(dict.fromkeys(found)), None, raises=True, function=predicate)
 
