@@ -28,6 +28,12 @@ def run_demo(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def steps_in(text: str) -> list[int]:
+    """The numbers of the steps that have a line below a header."""
+    lines = [line.split() for line in text.partition("watermark\n")[2].splitlines()]
+    return [int(words[0]) for words in lines if len(words) == 8 and words[0].isdigit()]
+
+
 def on_time_rows(feed: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The rows of a feed that are not late when its files are read one by one, sorted by time."""
     kept: list[pa.Table] = []
@@ -74,6 +80,11 @@ def test_the_demo_continues_and_finds_every_encounter(tmp_path: Path) -> None:
     assert "Starting a new demo" in first
     assert "Stream-stream join without equality predicate" in " ".join(first.split())
     assert "Closest encounters" in first
+    words = " ".join(first.split())
+    assert "Checked by brute force: 1,000 taxi reports with each of" in words
+    assert "The join found the same" in words
+    assert "There are two rates. That of a step:" in words
+    assert steps_in(first) == steps_in((directory / "steps.log").read_text()) == [0]
     assert len(list((directory / "feeds" / "taxi").glob("*.parquet"))) == 1
     results = joined(directory)
     assert len(results) > 100
@@ -81,6 +92,8 @@ def test_the_demo_continues_and_finds_every_encounter(tmp_path: Path) -> None:
 
     second = run_demo(directory, "--rows", str(2 * ROWS_PER_STEP))
     assert "Continuing the demo" in second
+    assert steps_in((directory / "steps.log").read_text()) == [0, *steps_in(second)]
+    assert len(steps_in(second)) >= 2
     assert len(list((directory / "feeds" / "taxi").glob("*.parquet"))) == 3
     results = joined(directory)
     assert len(set(results)) == len(results)

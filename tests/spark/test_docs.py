@@ -105,6 +105,15 @@ def test_the_page_on_missing_results_runs(
     assert "more results in a wider window" in printed
 
 
+def test_the_readme_installs_what_there_is() -> None:
+    """The wheel has the name of the version; no document names a package on an index."""
+    readme = (ROOT / "README.md").read_text()
+    wheels = set(re.findall(r"braid_spark-[^ `]+\.whl", readme))
+    assert wheels == {f"braid_spark-{braid.__version__}-py3-none-any.whl"}
+    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        assert not re.search(r"pip install[^\n]*braid-spark", document.read_text()), document.name
+
+
 def public_names() -> list[str]:
     """What a user may call: the package's names, the errors, the testing kit, and the members of what users hold."""
     found = [*braid.__all__, *testing.__all__]

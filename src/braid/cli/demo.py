@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from rich.live import Live
 from braid.api.join import Join, join
 from braid.api.run import Run
 from braid.api.stream import stream
+from braid.cli.checking import check_sample
 from braid.cli.local_spark import local_spark
-from braid.cli.screen import Totals, encounters_table, live_view
+from braid.cli.screen import RATES, Totals, encounters_table, live_view, step_header, step_line
 from braid.cli.traffic import Fleet, files_in, write_file
 from braid.errors import BraidError, RestartError
 
@@ -79,6 +81,11 @@ class Places:
     def log(self) -> Path:
         return self.root / "spark.log"
 
+    @property
+    def steps(self) -> Path:
+        """A line for every step of every run."""
+        return self.root / "steps.log"
+
     def feed(self, fleet: Fleet) -> Path:
         return self.root / "feeds" / fleet.name
 
@@ -97,6 +104,7 @@ def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
         console.print(f"Spark's own stream-stream join: [red]{_spark_says(spark, places)}[/red]")
         totals = _join(spark, places, feeding, console)
         _show_results(spark, places, totals, console)
+        _check(places, console)
     console.print(f"Total time {time.monotonic() - began:.0f} s, of which {totals.seconds:.0f} s joining.")
 
 
@@ -160,14 +168,39 @@ def _join(spark: SparkSession, places: Places, feeding: _Feeding, console: Conso
             "The demo's query has changed since that directory was made: run it again with --fresh.",
         ) from error
     try:
-        with Live(console=console, refresh_per_second=8) as live:
-            for progress in _steps(run, feeding, totals):
-                totals.add(progress)
-                live.update(live_view(totals))
+        _show_steps(_steps(run, feeding, totals), places, totals, console)
     finally:
         run.stop()
     console.print()
     return totals
+
+
+def _show_steps(steps: Iterator[dict[str, Any]], places: Places, totals: Totals, console: Console) -> None:
+    """A line for every step, on the screen and in the log; below them, on a terminal, how far the run is."""
+    with places.steps.open("a") as log, Live(console=console, refresh_per_second=8, transient=True) as live:
+        for line in chain([step_header()], _counted(steps, totals)):
+            print(line, file=log, flush=True)
+            console.print(line, highlight=False, soft_wrap=True)
+            if console.is_terminal:
+                live.update(live_view(totals))
+    console.print(RATES, style="dim")
+
+
+def _counted(steps: Iterator[dict[str, Any]], totals: Totals) -> Iterator[str]:
+    """The lines of steps; each is added to the totals first."""
+    for progress in steps:
+        totals.add(progress)
+        yield step_line(progress)
+
+
+def _check(places: Places, console: Console) -> None:
+    """Say whether brute force gives the same for a sample; an answer that is wrong is an error."""
+    checked = check_sample(places.feed(TAXIS), places.feed(VANS), places.output)
+    if not checked.is_right:
+        raise BraidError(
+            checked.describe(), hint=f"Please report it with the directory {places.root}, which has all that is needed."
+        )
+    console.print(checked.describe(), style="green")
 
 
 def _steps(run: Run, feeding: _Feeding, totals: Totals) -> Iterator[dict[str, Any]]:
@@ -228,11 +261,13 @@ def _show_results(spark: SparkSession, places: Places, totals: Totals, console: 
     console.print(encounters_table(pairs.nsmallest(SHOWN_ENCOUNTERS, "metres")))
     late = f"; {totals.late:,} rows came too late and are kept in the checkpoint" if totals.late else ""
     console.print(
-        f"{totals.rows:,} rows joined in {totals.steps} steps at {totals.rows_per_second:,.0f} rows/s{late}.\n"
+        f"{totals.rows:,} rows joined in {totals.steps} steps; the run's rate was {totals.rows_per_second:,.0f} rows/s"
+        f"{late}.\n"
         f"{int(pairs['reports'].sum()):,} pairs of reports within 100 m and 5 s, of {len(pairs):,} pairs of vehicles."
     )
     console.print(
         f"Results     {places.output}   read them with spark.read.parquet({places.output.as_posix()!r})\n"
-        f"Checkpoint  {places.checkpoint}   the same command continues here",
+        f"Checkpoint  {places.checkpoint}   the same command continues here\n"
+        f"Steps       {places.steps}",
         soft_wrap=True,
     )

@@ -1,17 +1,29 @@
-"""What the demo draws: the newest steps with a bar below them, and the table of encounters."""
+"""What the demo draws: a line per step, a bar below them, and the table of encounters."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-SHOWN_STEPS = 6
+COLUMNS = (
+    ("step", 6),
+    ("rows in", 9),
+    ("results", 9),
+    ("rows/s", 9),
+    ("state rows", 11),
+    ("state", 9),
+    ("watermark", 11),
+)
+RATES = (
+    "There are two rates. That of a step: its rows divided by the time that the step took. That of the run: all rows "
+    "divided by the time from the start of the first step to the end of the last, with the starting of workers and "
+    "Spark's own work between steps."
+)
 
 
 class Totals:
@@ -23,7 +35,6 @@ class Totals:
         self.results = 0
         self.late = 0
         self.steps = 0
-        self.recent: deque[dict[str, Any]] = deque(maxlen=SHOWN_STEPS)
         self._began = self._newest = time.monotonic()
 
     def add(self, progress: dict[str, Any]) -> None:
@@ -31,7 +42,6 @@ class Totals:
         self.results += progress["numOutputRows"]
         self.late += sum(progress["lateRows"].values())
         self.steps += 1
-        self.recent.append(progress)
         self._newest = time.monotonic()
         if self.steps == 1:
             self._began = self._newest - progress["durationMs"]["trigger"] / 1000
@@ -46,19 +56,23 @@ class Totals:
         return self.rows / max(self.seconds, 1e-9)
 
 
+def step_header() -> str:
+    return "".join(f"{name:>{width}}" for name, width in COLUMNS)
+
+
+def step_line(progress: dict[str, Any]) -> str:
+    """A step as a line below the header."""
+    return "".join(f"{cell:>{width}}" for cell, (_, width) in zip(_cells(progress), COLUMNS, strict=True))
+
+
 def live_view(totals: Totals) -> RenderableType:
-    """The newest steps, and how far the run is."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for name in ("step", "rows in", "results", "rows/s", "state rows", "state", "watermark"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for progress in totals.recent:
-        table.add_row(*_cells(progress))
+    """How far the run is."""
     far = Table.grid(padding=(0, 2))
     far.add_row(
         ProgressBar(total=totals.planned_rows, completed=min(totals.rows, totals.planned_rows), width=24),
         Text(f"{totals.rows:,} rows, {totals.results:,} results, {totals.rows_per_second:,.0f} rows/s"),
     )
-    return Group(table, far)
+    return far
 
 
 def encounters_table(pairs: Any) -> Table:

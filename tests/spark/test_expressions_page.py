@@ -1,0 +1,61 @@
+"""docs/expressions.md says what the code does: every example goes the way the page says, and no rule is left out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from braid.runtime.analysis import AnalyzedStream, Analyzer, translate
+from braid.runtime.analysis.catalyst import Node
+
+PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text()
+CODE = re.compile(r"`([^`]+)`")
+INTERNAL = {"Alias", "With", "CommonExpressionRef"}
+"""Nodes that Spark's analyzer puts around others; nobody writes them."""
+
+
+def examples(heading: str) -> list[str]:
+    """The code in the first column of the table below a heading."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    return [code for row in rows for code in CODE.findall(row.split(" | ")[0])]
+
+
+@pytest.fixture(scope="module")
+def analyzer(spark: SparkSession) -> Analyzer:
+    ddl = PAGE.partition("```\n")[2].partition("```")[0]
+    return Analyzer(spark, [AnalyzedStream(name, StructType.fromDDL(ddl), "ts") for name in ("a", "b")])
+
+
+def test_examples_go_the_way_the_page_says(analyzer: Analyzer) -> None:
+    fast, slow = examples("Evaluated in the Python workers"), examples("Evaluated in the JVM")
+    assert len(fast) > 40
+    assert len(slow) > 25
+    translated = {text: analyzer.selection((f"{text} AS x",))[0].expression is not None for text in fast + slow}
+    assert [text for text in fast if not translated[text]] == []
+    assert [text for text in slow if translated[text]] == []
+
+
+def test_no_rule_is_left_out(analyzer: Analyzer, monkeypatch: pytest.MonkeyPatch) -> None:
+    met: set[str] = set()
+    known = translate._Translation.of
+
+    def note(self: translate._Translation, node: Node) -> object:
+        met.add(node.kind)
+        return known(self, node)
+
+    monkeypatch.setattr(translate._Translation, "of", note)
+    for text in examples("Evaluated in the Python workers"):
+        analyzer.selection((f"{text} AS x",))
+    assert {*translate._RULES, *translate._WRAPPERS} - INTERNAL - met == set()
+
+
+def test_the_types_are_those_of_the_code() -> None:
+    assert {*examples("Types")} == {*translate._TYPES, "decimal"} - {"void"}
+    assert f"up to {translate._LONGEST_DECIMAL} digits" in PAGE
+    assert f"at most {translate._LONGEST_FLOAT_LIST} values of float and double" in PAGE
+    assert f"decimals of up to {translate._EXACT_DOUBLE_DIGITS} digits to double" in PAGE
