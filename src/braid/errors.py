@@ -122,6 +122,14 @@ class RecoveryError(BraidError):
     """The checkpoint and Spark's own log disagree."""
 
 
+class StepCommittedError(RecoveryError):
+    """Another run has committed the step first."""
+
+
+class TakenOverError(BraidError):
+    """A newer run has claimed the checkpoint; this one has stopped."""
+
+
 class CorruptStateError(BraidError):
     """A state file that is missing, truncated or fails its checksum."""
 

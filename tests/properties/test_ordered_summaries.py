@@ -256,7 +256,7 @@ def test_crashes_restarts_and_switches_change_nothing(seed: int, tmp_path: Path)
 def blocks_left(query: InlineQuery) -> int:
     """How many files lie among the blocks that the manifest does not name."""
     manifest = query.steps.manifest
-    named = {block.file for block in manifest.blocks}
+    named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= set() if manifest.view is None else {block.file for block in manifest.view.blocks}
     named |= set() if manifest.waiting is None else {block.file for block in manifest.waiting.results}
     return len(set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) - named)

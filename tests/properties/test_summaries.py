@@ -141,6 +141,6 @@ def test_a_crash_at_any_write_repeats_and_loses_nothing(seed: int, tmp_path: Pat
     query = InlineQuery(question, directory)
     assert close(rows_of(query.published()), expected), asked
     view = query.steps.manifest.view
-    named = {block.file for block in query.steps.manifest.blocks}
+    named = {block.file for block in query.steps.manifest.blocks} | set(query.steps.manifest.dropped)
     named |= set() if view is None else {block.file for block in view.blocks}
     assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named

@@ -87,13 +87,14 @@ class Drill:
         got = results_of(self.case, query.published())
         assert got == expected, f"{self.case.describe()}\nafter {self.crashes} crashes"
         assert LocalFiles().list(f"{self.directory}/out/_braid_staging") == []
-        named = {block.file for block in query.steps.manifest.blocks}
+        manifest = query.steps.manifest
+        named = {block.file for block in manifest.blocks} | set(manifest.dropped)
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
 
     @staticmethod
     def _taken_in(query: InlineQuery) -> int:
         """The newest batch whose decisions are recorded: no later run decides them again."""
-        delta = query.checkpoint.read_delta(query.steps.manifest.step + 1)
+        delta = query.checkpoint.read_delta(query.steps.manifest)
         return query.last_batch if delta is None else delta.batch
 
     def _follow_spark(self, query: InlineQuery) -> None:

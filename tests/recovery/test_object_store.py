@@ -14,9 +14,10 @@ from typing import Any, Literal
 import pytest
 
 from braid.control import merging
-from braid.errors import CorruptStateError, RecoveryError, StorageError
+from braid.errors import CorruptStateError, StorageError, TakenOverError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto
+from braid.runtime.consistency import claim_for
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.steps import StepRunner
 from braid.runtime.tasks.work import Locations
@@ -78,12 +79,13 @@ class Driver:
         files = wrap(found)
         locations = Locations(f"{location}/checkpoint", f"{location}/out/{STAGING}", "snappy")
         self._cluster = InlineCluster(case.question, plan, locations, SLOTS)
+        checkpoint, sink = Checkpoint(files, f"{path}/checkpoint"), FileSink(files, f"{path}/out", "inline")
         self.steps = StepRunner(
             plan,
-            Checkpoint(files, f"{path}/checkpoint"),
+            checkpoint,
             self._cluster,
-            FileSink(files, f"{path}/out", "inline"),
-            uuid.uuid4().hex,
+            sink,
+            claim_for(checkpoint, sink, uuid.uuid4().hex, self._clock()),
             Auto().layout(plan, SLOTS),
             self._clock,
         )
@@ -117,7 +119,8 @@ def check(case: Case, location: str, store: ObjectStore) -> None:
     manifest = Driver(case, location).steps.manifest
     assert manifest.batch == len(case.batches) - 1
     assert results_of(case, read_parquet(f"{location}/out")) == case.expected
-    assert set(names_below(store, f"{location}/checkpoint/blocks")) == {block.file for block in manifest.blocks}
+    named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+    assert set(names_below(store, f"{location}/checkpoint/blocks")) == named
     assert names_below(store, f"{location}/checkpoint/staging") == names_below(store, f"{location}/out/{STAGING}") == []
 
 
@@ -165,13 +168,12 @@ def test_a_move_cut_in_half_is_made_again(case: Case, location: str, store: Obje
     check(case, location, store)
 
 
-def test_the_second_of_two_drivers_stops(case: Case, location: str, store: ObjectStore) -> None:
+def test_the_newer_of_two_drivers_takes_over(case: Case, location: str, store: ObjectStore) -> None:
     Driver(case, location).run(until=1)
-    first, second = Driver(case, location), Driver(case, location)
-    first.run(until=2)
-    with pytest.raises(RecoveryError, match=r"Step 1 .* was committed by another run"):
-        second.run()
-    first.run()
+    older, newer = Driver(case, location), Driver(case, location)
+    with pytest.raises(TakenOverError, match="was taken over by a newer run"):
+        older.run(until=2)
+    newer.run()
     check(case, location, store)
 
 

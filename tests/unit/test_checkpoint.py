@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.errors import CorruptStateError, RecoveryError
+from braid.errors import CorruptStateError, StepCommittedError
 from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
@@ -23,7 +23,7 @@ MANIFEST = Manifest(
 DELTA = DeltaRecord(
     step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT, orders=((1,), (0,)),
     blocks=(replace(BLOCK, file="b2.block"),), newest=(9, None), input_rows=(3, 0), late_rows=(1, 0),
-    late_files=(Move("p/staging/late", "p/late/s/1"),), moved_bytes=7,
+    late_files=(Move("p/staging/late", "p/late/s/1"),), moved_bytes=7, follows="run",
 )  # fmt: skip
 
 
@@ -39,16 +39,29 @@ def everything(checkpoint: Checkpoint) -> set[str]:
 
 def test_records_come_back_as_they_were(checkpoint: Checkpoint) -> None:
     assert checkpoint.last_manifest() is None
-    assert checkpoint.read_delta(6) is None
+    assert checkpoint.read_delta(MANIFEST) is None
     checkpoint.write_manifest(MANIFEST)
-    checkpoint.write_delta(DELTA)
+    assert checkpoint.write_delta(DELTA, MANIFEST) == DELTA
     assert checkpoint.last_manifest() == MANIFEST
-    assert checkpoint.read_delta(6) == DELTA
+    assert checkpoint.read_delta(MANIFEST) == DELTA
+
+
+def test_what_another_run_fixed_first_counts(checkpoint: Checkpoint) -> None:
+    checkpoint.write_delta(DELTA, MANIFEST)
+    assert checkpoint.write_delta(replace(DELTA, run="other", batch=7), MANIFEST) == DELTA
+
+
+def test_a_delta_record_of_a_step_that_was_undone_is_not_used(checkpoint: Checkpoint) -> None:
+    """It follows a manifest of the same step that is gone: the checkpoint was restored from an older copy."""
+    undone = replace(DELTA, follows="a run of before")
+    checkpoint.write_delta(undone, replace(MANIFEST, run="a run of before"))
+    assert checkpoint.write_delta(DELTA, MANIFEST) == DELTA
+    assert checkpoint.read_delta(MANIFEST) == DELTA
 
 
 def test_a_step_is_committed_once(checkpoint: Checkpoint) -> None:
     checkpoint.write_manifest(MANIFEST)
-    with pytest.raises(RecoveryError, match=r"Step 5 .* was committed by another run"):
+    with pytest.raises(StepCommittedError, match=r"Step 5 .* was committed by another run"):
         checkpoint.write_manifest(replace(MANIFEST, run="other"))
     assert checkpoint.last_manifest() == MANIFEST
 
@@ -62,35 +75,31 @@ def test_a_manifest_of_another_shape_is_corrupt(checkpoint: Checkpoint) -> None:
 
 
 def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint) -> None:
+    """Of steps up to the manifest's; what is newer may belong to a run that is about to commit it."""
     for step in (2, 3, 4):
         checkpoint.write_manifest(replace(MANIFEST, step=step))
     checkpoint.write_manifest(MANIFEST)
-    checkpoint.write_delta(DELTA)
-    checkpoint.write_delta(replace(DELTA, step=5))
+    checkpoint.write_delta(DELTA, MANIFEST)
+    checkpoint.write_delta(replace(DELTA, step=5), replace(MANIFEST, step=4))
     files, path = checkpoint.files, checkpoint.path
-    kept = {"blocks/b0.block", "blocks/b1.block", "blocks/b2.block", "staging/a", "staging/late"}
+    kept = {"blocks/b0.block", "blocks/b1.block", "blocks/old.block", "staging/a", "blocks/a stranger's"}
+    kept |= {"blocks/0123abcd-000000000006-0-0-1.block", "staging/0123abcd-000000000006-0-0-1"}
+    kept |= {"manifests/.000000000006.json.half", "deltas/.000000000006.json.half"}
+    doomed = {"blocks/0123abcd-000000000005-0-0-1.block", "staging/fedc4567-000000000001-0-0-9"}
+    doomed |= {"manifests/.000000000005.json.half", "deltas/.000000000005.json.half"}
+    for name in kept | doomed:
+        files.write_new(f"{path}/{name}", b"")
     kept |= {"manifests/000000000004.json", "manifests/000000000005.json", "deltas/000000000006.json"}
-    for name in ("blocks/b0.block", "blocks/b1.block", "blocks/b2.block", "blocks/zombie.block", "staging/a"):
-        files.write_new(f"{path}/{name}", b"")
-    for name in ("staging/late", "staging/torn", "manifests/.half", "blocks/.half"):
-        files.write_new(f"{path}/{name}", b"")
-    assert checkpoint.sweep(MANIFEST, DELTA) == 7
+    assert checkpoint.sweep(MANIFEST) == len(doomed) + 3
     assert everything(checkpoint) == kept
-    assert checkpoint.sweep(MANIFEST, DELTA) == 0
-
-
-def test_a_sweep_before_the_first_commit_takes_everything(checkpoint: Checkpoint) -> None:
-    checkpoint.files.write_new(f"{checkpoint.path}/blocks/x.block", b"")
-    checkpoint.files.write_new(f"{checkpoint.path}/staging/y", b"")
-    checkpoint.sweep(None, None)
-    assert everything(checkpoint) == set()
+    assert checkpoint.sweep(MANIFEST) == 0
 
 
 def test_forgetting_keeps_two_manifests(checkpoint: Checkpoint) -> None:
     for step in (3, 4, 5):
         checkpoint.write_manifest(replace(MANIFEST, step=step))
     checkpoint.files.write_new(f"{checkpoint.path}/blocks/old.block", b"")
-    checkpoint.write_delta(replace(DELTA, step=5))
+    checkpoint.write_delta(replace(DELTA, step=5), replace(MANIFEST, step=4))
     checkpoint.forget(MANIFEST, replace(MANIFEST, step=4))
     assert everything(checkpoint) == {"manifests/000000000004.json", "manifests/000000000005.json"}
 

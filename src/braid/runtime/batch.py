@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import tempfile
+import time
 import uuid
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from braid.control.ordering import Ordering
 from braid.errors import StorageError
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
+from braid.runtime.consistency import claim_for
 from braid.runtime.frames import ordered_frame
 from braid.runtime.session import is_one_host, slot_count
 from braid.runtime.sinks import STAGING, FileSink
@@ -47,7 +49,9 @@ def run_batch(
     layout = strategy.layout(plan, slots)
     if ordering is None and plan.counted:
         ordering = Ordering("sync-filter", 0.0)
-    steps = StepRunner(plan, Checkpoint(files, path), cluster, sink, identity, layout, ordering=ordering)
+    checkpoint = Checkpoint(files, path)
+    owner = claim_for(checkpoint, sink, identity, int(time.time() * 1000))
+    steps = StepRunner(plan, checkpoint, cluster, sink, owner, layout, ordering=ordering)
     try:
         cluster.take_batch(cluster.source(frames))
         steps.run(0, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,9 +20,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
 from braid.control.standing import Standing, standing_of
-from braid.errors import BraidError, PredicateError, QueryError, RunFailedError, StorageError, shortened
+from braid.errors import (
+    BraidError,
+    PredicateError,
+    QueryError,
+    RunFailedError,
+    StorageError,
+    TakenOverError,
+    shortened,
+)
 from braid.optimizer.strategies import Strategy
 from braid.plan.question import Question
+from braid.runtime.consistency import check_in_step, claim_for
 from braid.runtime.explaining import explain_query
 from braid.runtime.identity import identify
 from braid.runtime.late import LateRows
@@ -29,11 +39,13 @@ from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
 from braid.runtime.sources import Sources, nothing_known
 from braid.runtime.spark_cluster import SparkCluster
+from braid.runtime.spark_log import SPARK_DIRECTORY, last_commit, planned_rows
 from braid.runtime.spark_settings import applied, quick_crossing, quick_log
 from braid.runtime.status import describe_status, explain_now
 from braid.runtime.step_lock import StepLock
-from braid.runtime.steps import StepRunner, check_in_step
+from braid.runtime.steps import StepRunner
 from braid.runtime.storage import prove_shared
+from braid.runtime.supervised_query import SupervisedQuery
 from braid.runtime.tasks.work import Locations
 from braid.runtime.totals import aggregation_of, aggregation_record, read_totals
 from braid.state.checkpoint import Checkpoint
@@ -65,6 +77,10 @@ class Job:
     accept_changed_functions: bool = False
 
 
+_RUNNING: weakref.WeakValueDictionary[str, Execution] = weakref.WeakValueDictionary()
+_RUNNING_LOCK = threading.Lock()
+
+
 class _Stopping(Exception):
     """A batch that came after stop() was called; Spark keeps it for the next run."""
 
@@ -91,18 +107,22 @@ class Execution:
         self._plan = plan
         slots = slot_count(spark)
         layout = job.strategy.layout(plan, slots)
-        # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
-        last = self._checkpoint.last_manifest()
-        check_in_step(-1 if last is None else last.batch, self._last_spark_commit())
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
         identity.settle(self._checkpoint, aggregation_record(plan))
         sink = job.make_sink(self.id)
+        self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
+        self._end_earlier_run()
+        # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
+        # Spark's commit is read first, because an older run that is still there may finish a step meanwhile.
+        committed = self._last_spark_commit()
+        last = self._checkpoint.last_manifest()
+        check_in_step(-1 if last is None else last.batch, committed)
         self._steps = StepRunner(
             plan,
             self._checkpoint,
             self._cluster,
             sink,
-            self.run_id,
+            self._owner,
             layout,
             elasticity=job.elasticity,
             ordering=job.ordering,
@@ -110,7 +130,7 @@ class Execution:
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self._sources: Sources | None = None
-        self.query: Any = self._start()
+        self.query = SupervisedQuery(self._start, self._owner.require)
         if self._may_idle:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
         if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
@@ -124,6 +144,23 @@ class Execution:
             threading.Thread(target=self._stop_between_steps, name="braid-stop", daemon=True).start()
         else:
             self._stop_between_steps()
+
+    def _end_earlier_run(self) -> None:
+        """A run of this process on the same checkpoint ends first: in one session Spark allows one query of an id."""
+        with _RUNNING_LOCK:
+            earlier, _RUNNING[self._job.checkpoint] = _RUNNING.get(self._job.checkpoint), self
+        if earlier is not None and earlier.active:
+            with suppress(TakenOverError):
+                earlier.require_owner()
+            earlier.stop()
+
+    def require_owner(self) -> None:
+        """TakenOverError, now and whenever the run is asked for its failure, if a newer run has the checkpoint."""
+        try:
+            self._owner.require()
+        except TakenOverError as error:
+            self.error = self.error or error
+            raise
 
     def _stop_between_steps(self) -> None:
         with self._step.held():
@@ -152,6 +189,7 @@ class Execution:
 
     def failure(self) -> BraidError | None:
         """What ended the query, if it failed."""
+        self.error = self.error or self.query.taken_over
         if self.error is not None or self._stopping.is_set():
             return self.error
         found = self.query.exception()
@@ -233,7 +271,7 @@ class Execution:
         writer = (
             self._cluster.source(job.frames)
             .writeStream.foreachBatch(self._on_batch)
-            .option("checkpointLocation", f"{job.checkpoint}/spark")
+            .option("checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}")
         )
         if job.name is not None:
             writer = writer.queryName(job.name)
@@ -262,10 +300,10 @@ class Execution:
 
     def _tick_while_active(self) -> None:
         """Between batches, run the steps that only the clock asks for."""
-        while self.query.isActive and not self._stopping.wait(TICK_SECONDS):
+        while not self.query.has_ended() and not self._stopping.wait(TICK_SECONDS):
             if self._step.acquire(timeout=0):
                 try:
-                    if self.query.isActive and not self._stopping.is_set():
+                    if not self.query.has_ended() and not self._stopping.is_set():
                         self._run_step(self._tick)
                 except BraidError:
                     self._stopping.set()
@@ -286,7 +324,8 @@ class Execution:
         # A batch that comes before the query is known is the first of the run: nobody can have fallen silent in it.
         sources = self._sources
         check = nothing_known(self._plan) if sources is None else sources.planned(batch)
-        self._run_step(lambda: self._steps.run(batch, check=check))
+        planned = planned_rows(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}", batch)
+        self._run_step(lambda: self._steps.run(batch, check=check, planned=planned))
 
     def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
         self._state = f"running step {self._steps.manifest.step + 1}"
@@ -306,5 +345,4 @@ class Execution:
         self._state = "waiting"
 
     def _last_spark_commit(self) -> int:
-        names = self._checkpoint.files.list(f"{self._checkpoint.path}/spark/commits")
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+        return last_commit(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError, brief_cause, shortened, text_of, without_stacks
+from braid.runtime.sinks import PublishedFile, sweep_staged
 from braid.runtime.tasks.holding import released_at
 from braid.state.files import Files
 from braid.state.manifest import Move
@@ -38,7 +39,10 @@ class FrameSink:
         self._function = function
         self._ordered = ordered
 
-    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def published_files(self) -> list[PublishedFile]:
+        return []
+
+    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
         if staged:
             frame = read_staged(self._spark, self._schema, self._location, staged, self._ordered)
         else:
@@ -62,9 +66,11 @@ class FrameSink:
     def published(self, step: int) -> None:
         return
 
-    def sweep(self, kept: set[str]) -> None:
-        for name in self.files.list(self._path):
-            self.files.delete(f"{self._path}/{name}")
+    def withdraw(self, stale: list[PublishedFile]) -> None:
+        return
+
+    def sweep(self, kept: set[str], step: int) -> None:
+        sweep_staged(self.files, self._path, kept, step)
 
 
 def read_staged(

@@ -15,6 +15,7 @@ from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.ordering import arrivals_of, rolls_of
+from braid.state.checkpoint import identity_of
 from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move
 
 Reports = Sequence[dict[str, Any]]
@@ -22,9 +23,10 @@ Reports = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Start:
-    """How a step begins: its batch, the clock, the watermarks it runs under, and where new rows are stored."""
+    """How a step begins: its batch as Spark planned it, the clock, its watermarks, and where new rows are stored."""
 
     batch: int
+    planned: str | None
     now_ms: int
     times: StepTimes
     spread: Spread
@@ -54,6 +56,8 @@ def delta_of(
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, reports),
+        follows=identity_of(manifest),
+        planned=start.planned,
     )
     return delta if turn is None else _with_turn(delta, turn, reports)
 

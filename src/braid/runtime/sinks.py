@@ -6,13 +6,38 @@ results as a DataFrame before the commit (`frames.py`): at least once, with the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from braid.state.files import Files
 from braid.state.manifest import Move
+from braid.state.sweeping import step_of
 
 STAGING = "_braid_staging"
+PUBLISHED = re.compile(r"part-(\d{12})-\d{5}-([0-9a-z-]{1,8})-(\d{6,})\.parquet")
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of results, by its name: the step and the query it is of, and the number of the run that published it."""
+
+    name: str
+    step: int
+    query: str
+    owner: int
+
+
+def published_name(step: int, number: int, query: str, owner: int) -> str:
+    """The name of a file of results; names sort by step and number, so an ordered query's files are in order."""
+    return f"part-{step:012d}-{number:05d}-{query[:8]}-{owner:06d}.parquet"
+
+
+def parse_published(name: str) -> PublishedFile | None:
+    """What a name says, None if Braid gave it to no results."""
+    found = PUBLISHED.fullmatch(name)
+    return None if found is None else PublishedFile(name, int(found[1]), found[2], int(found[3]))
 
 
 class Sink(Protocol):
@@ -20,7 +45,11 @@ class Sink(Protocol):
 
     files: Files
 
-    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def published_files(self) -> list[PublishedFile]:
+        """At start: the files of this query that readers see now; none where results are not files."""
+        ...
+
+    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
         """Before the commit: take the staged results, or say how they are to be published."""
         ...
 
@@ -28,8 +57,12 @@ class Sink(Protocol):
         """After the commit's moves were made."""
         ...
 
-    def sweep(self, kept: set[str]) -> None:
-        """At start: remove staged files that no record names."""
+    def withdraw(self, stale: list[PublishedFile]) -> None:
+        """Remove files of steps that were undone by restoring an older checkpoint."""
+        ...
+
+    def sweep(self, kept: set[str], step: int) -> None:
+        """Remove the staged files up to a committed step that no record names."""
         ...
 
 
@@ -50,11 +83,15 @@ class FileSink:
         self._query = query
         self._published = published
 
-    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def published_files(self) -> list[PublishedFile]:
+        found = (parse_published(name) for name in self.files.list(self._path))
+        return [file for file in found if file is not None and file.query == self._query[:8]]
+
+    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
         return tuple(
             Move(
                 f"{self._staging}/{file['name']}",
-                f"{self._path}/part-{step:012d}-{number:05d}-{self._query[:8]}.parquet",
+                f"{self._path}/{published_name(step, number, self._query, owner)}",
             )
             for number, file in enumerate(sorted(staged, key=lambda file: str(file["name"])))
         )
@@ -63,24 +100,39 @@ class FileSink:
         if self._published is not None:
             self._published()
 
-    def sweep(self, kept: set[str]) -> None:
-        for name in self.files.list(self._staging):
-            path = f"{self._staging}/{name}"
-            if path not in kept:
-                self.files.delete(path)
+    def withdraw(self, stale: list[PublishedFile]) -> None:
+        for file in stale:
+            self.files.delete(f"{self._path}/{file.name}")
+
+    def sweep(self, kept: set[str], step: int) -> None:
+        sweep_staged(self.files, self._staging, kept, step)
+
+
+def sweep_staged(files: Files, directory: str, kept: set[str], step: int) -> None:
+    """Delete what tasks staged up to a committed step, save what a record names."""
+    for name in files.list(directory):
+        path, written = f"{directory}/{name}", step_of(name)
+        if path not in kept and written is not None and written <= step:
+            files.delete(path)
 
 
 class DiscardSink:
-    """Nothing leaves; results are counted by the tasks."""
+    """Nothing is output; results are counted by the tasks."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
 
-    def deliver(self, step: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def published_files(self) -> list[PublishedFile]:
+        return []
+
+    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
         return ()
 
     def published(self, step: int) -> None:
         return
 
-    def sweep(self, kept: set[str]) -> None:
+    def withdraw(self, stale: list[PublishedFile]) -> None:
+        return
+
+    def sweep(self, kept: set[str], step: int) -> None:
         return

@@ -1,15 +1,16 @@
 """Steps: how a batch becomes results and committed state, exactly once.
 
-The commit steps are numbered in `StepRunner.run` and `_complete`. A tick is a step without input. Whatever a step
-decides is written in its delta record before it acts, so a replay repeats the same step; the manifest commits it;
-publishing and sweeping may be repeated at will.
+The commit steps are numbered in `StepRunner`; `History` carries out the last three. A tick is a step without input.
+Whatever a step decides is written in its delta record before it acts, so a replay repeats the same step; the manifest
+commits it; publishing and sweeping may be repeated at will.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.elasticity import Elasticity
@@ -19,11 +20,13 @@ from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
 from braid.control.views import new_view
 from braid.control.watermarks import SourceCheck, StepTimes, advance_marks, decide_times, silent_streams
-from braid.errors import RecoveryError
+from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.runtime.cluster import Cluster
+from braid.runtime.consistency import require_same_rows
+from braid.runtime.history import History
 from braid.runtime.intake import Start, delta_of, newest_times
 from braid.runtime.loads import subgroup_loads
 from braid.runtime.lookups import LookedUp, layouts_of, look_up
@@ -36,10 +39,24 @@ from braid.runtime.sinks import Sink
 from braid.runtime.summaries import Summed, update_view
 from braid.state.checkpoint import Checkpoint
 from braid.state.manifest import DeltaRecord, Manifest, Mark, Move
+from braid.state.ownership import Ownership
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A batch that Spark offers: its number, whether it is the last, the look at the sources, what identifies it."""
+
+    batch: int
+    flush: bool
+    check: SourceCheck | None
+    planned: str | None
 
 
 class StepRunner:
-    """Runs the steps of one query, one at a time. `idle` are the streams that were idle when it was last looked."""
+    """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
+
+    `idle` are the streams that were idle when it was last looked.
+    """
 
     def __init__(
         self,
@@ -47,7 +64,7 @@ class StepRunner:
         checkpoint: Checkpoint,
         cluster: Cluster,
         sink: Sink,
-        run: str,
+        owner: Ownership,
         layout: Layout,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         elasticity: Elasticity | None = None,
@@ -57,55 +74,102 @@ class StepRunner:
         self._checkpoint = checkpoint
         self._cluster = cluster
         self._sink = sink
-        self._run = run
+        self._owner = owner
+        self._run = owner.run
         self._now_ms = now_ms
         self._layout = layout
         self._elasticity = elasticity
-        self._keeper = OrderKeeper(plan, cluster, ordering, run) if ordering is not None else None
+        self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
         self._asked_for: int | None = None
+        self._history = History(checkpoint, sink, owner)
         self.manifest = self._recover()
         self._started_ms = now_ms()
         self.idle = self._nobody
 
-    def run(self, batch: int, flush: bool = False, check: SourceCheck | None = None) -> dict[str, Any] | None:
+    def run(
+        self, batch: int, flush: bool = False, check: SourceCheck | None = None, planned: str | None = None
+    ) -> dict[str, Any] | None:
         """The step of a Spark batch; None when it was committed before and only had to be published.
 
         With `flush` nothing is expected after it, and nothing waits. `check` is the look at the sources by which the
-        batch was planned; by default the batch has all that there is now.
+        batch was planned; by default the batch has all that there is now. `planned` identifies the rows of the batch:
+        one that was committed with other rows is refused.
         """
-        if batch <= self.manifest.batch:
-            return None
-        phases = Phases()
-        self._follow_cores()
-        # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
-        with phases.phase("ingest"):
-            delta = self._checkpoint.read_delta(self.manifest.step + 1)
-            if delta is not None and delta.batch < batch:
-                self._complete(delta, Phases())
-                delta = None
-            if delta is None:
-                delta = self._ingest(batch, flush, check or self._all_read())
-        return self._complete(delta, phases)
+        while batch > self.manifest.batch:
+            try:
+                with self._contested():
+                    return self._run_batch(Offer(batch, flush, check, planned))
+            except StepCommittedError:
+                self.manifest = self._recover()
+        if batch == self.manifest.batch:
+            require_same_rows(batch, self.manifest.planned, planned)
+        return None
 
     def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
         """A step without input, if one is due: streams fell idle, and take the watermark of the others. None if not.
 
         `check` is the last look at the sources; by default they are empty now.
         """
-        phases = Phases()
-        delta = self._checkpoint.read_delta(self.manifest.step + 1)
-        if delta is not None:
-            return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
-        idle = self._silent(check or self._all_read(), self._nothing)
-        start = self._begin(self.manifest.batch, idle)
-        if not any(idle) or not (self._raises(start) or self._expires(start.times) or self._release_is_due(start)):
-            return None
-        self._follow_cores()
-        return self._complete(self._fix(start, []), phases)
+        return self._run_without_input(lambda: self._tick(check or self._all_read()))
 
     def flush(self) -> dict[str, Any] | None:
-        """A step without input that lets everything out that waits for its order; None if nothing does."""
-        delta = self._checkpoint.read_delta(self.manifest.step + 1)
+        """A step without input that emits everything that waits for its order; None if nothing does."""
+        return self._run_without_input(self._flush)
+
+    def _run_without_input(self, step: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+        try:
+            with self._contested():
+                return step()
+        except StepCommittedError:
+            self.manifest = self._recover()
+            return None
+
+    @contextmanager
+    def _contested(self) -> Iterator[None]:
+        """An error in a step may only mean that another run was faster or is newer; then that is what is raised."""
+        try:
+            yield
+        except (TakenOverError, StepCommittedError):
+            self._owner.require()
+            raise
+        except Exception as error:
+            self._owner.require()
+            if self._checkpoint.is_committed(self.manifest.step + 1):
+                raise StepCommittedError(f"Step {self.manifest.step + 1} was committed by another run.") from error
+            raise
+
+    def _run_batch(self, offer: Offer) -> dict[str, Any]:
+        phases = Phases()
+        self._owner.require()
+        self._follow_cores()
+        # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
+        with phases.phase("ingest"):
+            delta = self._taken_in(offer)
+            while delta.batch < offer.batch:
+                self._complete(delta, Phases())
+                delta = self._taken_in(offer)
+        require_same_rows(offer.batch, delta.planned, offer.planned)
+        return self._complete(delta, phases)
+
+    def _taken_in(self, offer: Offer) -> DeltaRecord:
+        return self._checkpoint.read_delta(self.manifest) or self._ingest(offer)
+
+    def _tick(self, check: SourceCheck) -> dict[str, Any] | None:
+        phases = Phases()
+        delta = self._checkpoint.read_delta(self.manifest)
+        if delta is None:
+            idle = self._silent(check, self._nothing)
+            start = self._begin(self.manifest.batch, self.manifest.planned, idle)
+            if not any(idle) or not (self._raises(start) or self._expires(start.times) or self._release_is_due(start)):
+                return None
+            self._owner.require()
+            self._follow_cores()
+            delta = self._fix(start, [])
+        return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
+
+    def _flush(self) -> dict[str, Any] | None:
+        self._owner.require()
+        delta = self._checkpoint.read_delta(self.manifest)
         if delta is not None and delta.batch > self.manifest.batch:
             raise RecoveryError(
                 f"Batch {delta.batch} was taken in but not finished, so nothing can be let out before it.",
@@ -113,7 +177,7 @@ class StepRunner:
             )
         if delta is not None:
             self._complete(delta, Phases())
-        start = self._begin(self.manifest.batch, self._nobody)
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._nobody)
         if not self._release_is_due(start, flush=True):
             return None
         return self._complete(self._fix(start, [], flush=True), Phases())
@@ -135,12 +199,12 @@ class StepRunner:
         self.idle = silent_streams(self._plan, self.manifest.marks, self._started_ms, check, newest)
         return self.idle
 
-    def _begin(self, batch: int, idle: tuple[bool, ...]) -> Start:
+    def _begin(self, batch: int, planned: str | None, idle: tuple[bool, ...]) -> Start:
         """The clock, watermarks and layout of the next step."""
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, idle)
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
-        return Start(batch, now, times, spread)
+        return Start(batch, planned, now, times, spread)
 
     def _raises(self, start: Start) -> bool:
         """Whether an idle stream would take a later watermark than its own."""
@@ -175,7 +239,7 @@ class StepRunner:
             files = [file for report in leaving for file in report["files"]]
             if ordered is not None and self._plan.ordered:
                 files = ordered.released.files
-            moves = self._sink.deliver(delta.step, files)
+            moves = self._sink.deliver(delta.step, self._owner.number, files)
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, looked, moves)
@@ -186,26 +250,18 @@ class StepRunner:
             if ordered is not None:
                 manifest = _in_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
-            progress["adaptations"] += asked
-            manifest = replace(manifest, progress=progress)
-            self._checkpoint.write_manifest(manifest)
+            progress["adaptations"] += asked + self._history.withdrawal(delta.step)
+            manifest = self._history.commit(replace(manifest, progress=progress))
             self.manifest = manifest
-            # 4. Publish.
-            self._publish(manifest)
-            # 5. Forget what no kept record needs.
-            self._checkpoint.forget(manifest, previous)
+            # 4. Publish, and 5. forget what no kept record needs.
+            self._history.publish(manifest)
+            self._history.forget(manifest, previous)
         return {**progress, "durationMs": phases.milliseconds()}
 
     def _recover(self) -> Manifest:
-        """The state to go on from: the last manifest, its results published, what nothing names swept."""
-        manifest = self._checkpoint.last_manifest()
-        delta = self._checkpoint.read_delta(manifest.step + 1 if manifest else 0)
-        self._checkpoint.sweep(manifest, delta)
-        if manifest is not None:
-            self._publish(manifest)
-            self._sink.sweep({move.source for move in manifest.moves})
-            return manifest
-        self._sink.sweep(set())
+        return self._history.recover() or self._before_the_first_step()
+
+    def _before_the_first_step(self) -> Manifest:
         now = self._now_ms()
         marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
         return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
@@ -223,28 +279,31 @@ class StepRunner:
         said = self._cluster.ask_for(layout)
         return [] if said is None else [said]
 
-    def _ingest(self, batch: int, flush: bool, check: SourceCheck) -> DeltaRecord:
+    def _ingest(self, offer: Offer) -> DeltaRecord:
         """Take the rows of a batch in, and fix the step.
 
         Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
         """
-        start, step = self._begin(batch, self._nobody), self.manifest.step + 1
+        start, step = self._begin(offer.batch, offer.planned, self._nobody), self.manifest.step + 1
         order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout)
         reports = self._cluster.ingest(order)
         require_success(self._plan, reports, step)
-        idle = self._silent(check, newest_times(self._plan, reports))
+        idle = self._silent(offer.check or self._all_read(), newest_times(self._plan, reports))
         times = decide_times(self._plan, self.manifest.marks, idle)
-        return self._fix(replace(start, times=times), reports, flush)
+        return self._fix(replace(start, times=times), reports, offer.flush)
 
     def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
-        """Write down what the step has decided and taken in."""
+        """Write down what the step has decided and taken in; what another run wrote first counts."""
         turn = None
         if self._keeper is not None:
             newest = newest_times(self._plan, reports)
             turn = self._keeper.turn(self.manifest, start.times, newest, start.now_ms, flush)
         delta = delta_of(self._plan, self.manifest, self._run, start, turn, reports)
-        self._checkpoint.write_delta(delta)
-        return delta
+        fixed = self._checkpoint.write_delta(delta, self.manifest)
+        # A record that could be written because the step is over, and its record was removed, fixes nothing.
+        if self._checkpoint.is_committed(delta.step):
+            raise StepCommittedError(f"Step {delta.step} was committed by another run.")
+        return fixed
 
     def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None) -> Summed | None:
         """Add the step's results to the summary, if the query has one; in order those that left were added."""
@@ -289,21 +348,8 @@ class StepRunner:
                 known + late
                 for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
             ),
+            planned=delta.planned,
         )
-
-    def _publish(self, manifest: Manifest) -> None:
-        self._checkpoint.publish(manifest.moves, self._sink.files)
-        self._sink.published(manifest.step)
-
-
-def check_in_step(manifest_batch: int, spark_batch: int) -> None:
-    """Braid's last batch must be Spark's last committed one, or one ahead of it."""
-    if manifest_batch in (spark_batch, spark_batch + 1):
-        return
-    raise RecoveryError(
-        f"The checkpoint does not fit together: Spark has committed batch {spark_batch}, Braid batch {manifest_batch}.",
-        hint="Restore the whole checkpoint directory from one copy, or start with a new one.",
-    )
 
 
 def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:

@@ -4,6 +4,7 @@ query-<n>.json        what the query is; the newest counts
 manifests/<step>      the committed state; the newest counts, one older is kept
 deltas/<step>         what the step under way has fixed
 failures/<step>       that a predicate failed in the step under way
+owners/<number>       which runs have claimed the checkpoint; the newest may commit
 blocks/               the rows
 staging/              files of the step under way
 late/<stream>/        late rows, published like results
@@ -15,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from braid.errors import CorruptStateError, RecoveryError
+from braid.errors import CorruptStateError, StepCommittedError
 from braid.state.files import Files
 from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.records import read_record, write_record
+from braid.state.sweeping import unnamed_files
 
 KEPT_MANIFESTS = 2
 # Where something lies as soon as a batch was planned.
@@ -72,30 +74,59 @@ class Checkpoint:
             raise CorruptStateError(f"The manifest {path} cannot be read: {error}.") from error
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """The commit of a step. Two drivers on one checkpoint meet here, and the second one stops."""
+        """The commit of a step, made once: StepCommittedError if another run was first."""
         try:
             write_record(self.files, self._manifest(manifest.step), manifest.to_json())
         except FileExistsError as error:
-            raise RecoveryError(
+            raise StepCommittedError(
                 f"Step {manifest.step} of the checkpoint {self.path} was committed by another run.",
                 hint="Stop the other query that uses this checkpoint, then start this one again.",
             ) from error
 
-    def read_delta(self, step: int) -> DeltaRecord | None:
-        path = self._delta(step)
+    def is_committed(self, step: int) -> bool:
+        return self.files.exists(self._manifest(step))
+
+    def read_delta(self, previous: Manifest | None) -> DeltaRecord | None:
+        """What the step after a manifest has fixed; None if nothing, or if the record follows another manifest.
+
+        The latter is left by a run whose later steps were undone: the checkpoint was restored from an older copy.
+        """
+        path = self._delta(previous.step + 1 if previous else 0)
         if not self.files.exists(path):
             return None
-        return DeltaRecord.from_json(read_record(self.files, path, "delta record"))
+        try:
+            delta = DeltaRecord.from_json(read_record(self.files, path, "delta record"))
+        except CorruptStateError:
+            if not self.files.exists(path):  # whoever committed the step has removed it meanwhile
+                return None
+            raise
+        if delta.follows != identity_of(previous):
+            self.files.delete(path)
+            return None
+        return delta
 
-    def write_delta(self, delta: DeltaRecord) -> None:
-        write_record(self.files, self._delta(delta.step), delta.to_json())
+    def write_delta(self, delta: DeltaRecord, previous: Manifest) -> DeltaRecord:
+        """Fix a step, or learn what another run fixed for it first."""
+        while True:
+            try:
+                write_record(self.files, self._delta(delta.step), delta.to_json())
+            except FileExistsError:
+                known = self.read_delta(previous)
+                if known is None:
+                    continue
+                return known
+            return delta
 
     def publish(self, moves: Iterable[Move], outside: Files) -> None:
-        """Move staged files to their final names. A source that is gone was moved before a crash."""
+        """Move staged files to their final names. A source that is gone was moved before a crash, or by another run."""
         for move in moves:
             files, root = (self.files, f"{self.path}/") if move.inside else (outside, "")
             if files.exists(root + move.source):
-                files.rename(root + move.source, root + move.target)
+                try:
+                    files.rename(root + move.source, root + move.target)
+                except FileNotFoundError:
+                    if files.exists(root + move.source):
+                        raise
 
     def forget(self, manifest: Manifest, previous: Manifest | None) -> None:
         """After a commit: drop the records and blocks that no kept record needs."""
@@ -106,30 +137,12 @@ class Checkpoint:
         self.files.delete(self._failure(manifest.step))
         self.files.delete(self._manifest(manifest.step - KEPT_MANIFESTS))
 
-    def sweep(self, manifest: Manifest | None, delta: DeltaRecord | None) -> int:
-        """At start: delete every block, staged file and old record that nothing names; how many were."""
-        named = {block.file for block in manifest.blocks} if manifest else set()
-        if manifest is not None and manifest.view is not None:
-            named |= {block.file for block in manifest.view.blocks}
-        if manifest is not None and manifest.waiting is not None:
-            named |= manifest.waiting.files
-        staged = {move.source.rsplit("/", 1)[1] for move in manifest.moves} if manifest else set()
-        if delta is not None:
-            named |= {block.file for block in delta.blocks} | {roll.file for roll in delta.rolls}
-            staged |= {move.source.rsplit("/", 1)[1] for move in delta.late_files}
-        step = manifest.step if manifest else -1
-        doomed = [f"blocks/{name}" for name in self.files.list(f"{self.path}/blocks") if name not in named]
-        doomed += [f"staging/{name}" for name in self.files.list(f"{self.path}/staging") if name not in staged]
-        doomed += [
-            f"deltas/{name}"
-            for name in self.files.list(f"{self.path}/deltas")
-            if delta is None or name != f"{delta.step:012d}.json"
-        ]
-        doomed += [
-            f"manifests/{name}"
-            for name in self.files.list(f"{self.path}/manifests")
-            if not name.endswith(".json") or int(name.partition(".")[0]) <= step - KEPT_MANIFESTS
-        ]
+    def sweep(self, manifest: Manifest) -> int:
+        """Delete every block, staged file and record up to the manifest's step that nothing names; how many were.
+
+        Files of later steps may belong to another run that is still to commit them, so they stay.
+        """
+        doomed = unnamed_files(self.files, self.path, manifest, KEPT_MANIFESTS)
         for name in doomed:
             self.files.delete(f"{self.path}/{name}")
         return len(doomed)
@@ -145,3 +158,8 @@ class Checkpoint:
 
     def _delta(self, step: int) -> str:
         return f"{self.path}/deltas/{step:012d}.json"
+
+
+def identity_of(manifest: Manifest | None) -> str:
+    """What tells a manifest from another of the same step; empty before the first."""
+    return "" if manifest is None or manifest.step < 0 else manifest.run

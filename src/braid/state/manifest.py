@@ -139,7 +139,8 @@ class Manifest:
     """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none).
 
     `derivation` tells what the blocks of derived streams were made by, None where there are none. `late_rows` are
-    those of every stream so far.
+    those of every stream so far. `owner` is the number of the run's claim to the checkpoint, `owned_since` the first
+    step it committed. `planned` identifies the rows that Spark planned for the batch.
     """
 
     step: int
@@ -160,6 +161,9 @@ class Manifest:
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     late_rows: tuple[int, ...] = ()
+    owner: int = 0
+    owned_since: int = 0
+    planned: str | None = None
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -192,7 +196,8 @@ class Manifest:
 class DeltaRecord:
     """What a step fixed before it was committed: its input blocks, its clock, its decisions.
 
-    Of ordered results those up to `frontier_us` leave, or with `flush` all of them.
+    Of ordered results those up to `frontier_us` leave, or with `flush` all of them. `follows` is the run that committed
+    the step before, `planned` identifies the rows that Spark planned for the batch.
     """
 
     step: int
@@ -218,6 +223,8 @@ class DeltaRecord:
     arrivals: tuple[Arrival, ...] = ()
     rolls: tuple[Roll, ...] = ()
     key_counts: tuple[KeyCounts, ...] = ()
+    follows: str = ""
+    planned: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

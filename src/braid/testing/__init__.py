@@ -28,6 +28,7 @@ from braid.testing.expressions import (
 from braid.testing.failing import FailingFiles, InjectedCrash
 from braid.testing.inline import Fate, InlineCluster
 from braid.testing.inline_query import InlineQuery
+from braid.testing.interleaving import InterleavedFiles, Turns
 from braid.testing.oracle import Condition, OracleStream, answer, on_time_rows
 from braid.testing.questions import Draft, DraftStream
 
@@ -40,8 +41,10 @@ __all__ = [
     "InjectedCrash",
     "InlineCluster",
     "InlineQuery",
+    "InterleavedFiles",
     "ManualClock",
     "OracleStream",
+    "Turns",
     "absolute",
     "add",
     "answer",

@@ -18,6 +18,7 @@ from braid.control.ordering import Ordering
 from braid.control.watermarks import SourceCheck
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
+from braid.runtime.consistency import claim_for
 from braid.runtime.identity import identify
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.steps import StepRunner
@@ -61,9 +62,9 @@ class InlineQuery:
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         identity.settle(self.checkpoint)
         sink = FileSink(files, self._output, "inline")
-        run = uuid.uuid4().hex
+        owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         self.steps = StepRunner(
-            plan, self.checkpoint, self.cluster, sink, run, layout, self._clock, elasticity, ordering
+            plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering
         )
 
     @property

@@ -1,0 +1,55 @@
+"""Which files of a checkpoint no run can still need.
+
+A file's name begins with its run and its step. Once a step is committed, what was written for it and is named by no
+record can never be named: the step has its one manifest. Of a step that is not committed nothing is known to be
+useless, because another run may be about to commit it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from braid.state.files import Files
+from braid.state.manifest import Manifest
+
+TASK_FILE = re.compile(r"[0-9a-f]{8}-(\d{12})-")
+RECORD = re.compile(r"\.?(\d{12})\.json")
+
+
+def step_of(name: str) -> int | None:
+    """The step a task wrote a file for; None if the name is none of Braid's."""
+    found = TASK_FILE.match(name)
+    return int(found[1]) if found else None
+
+
+def unnamed_files(files: Files, path: str, manifest: Manifest, kept: int) -> list[str]:
+    """The files up to the manifest's step that it does not name, and the manifests older than the newest `kept`."""
+    named = _named(manifest)
+    doomed = [
+        f"{directory}/{name}"
+        for directory in ("blocks", "staging")
+        for name in files.list(f"{path}/{directory}")
+        if name not in named and _is_over(step_of(name), manifest.step)
+    ]
+    for directory, newest in (("deltas", manifest.step), ("manifests", manifest.step - kept)):
+        for name in files.list(f"{path}/{directory}"):
+            found = RECORD.match(name)
+            half = found is not None and found[0] != name
+            if _is_over(int(found[1]) if found else None, manifest.step if half else newest):
+                doomed.append(f"{directory}/{name}")
+    return doomed
+
+
+def _is_over(step: int | None, newest: int) -> bool:
+    return step is not None and step <= newest
+
+
+def _named(manifest: Manifest) -> set[str]:
+    """What the manifest needs, and what it dropped: the manifest before it needs that, until the next commit."""
+    named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+    named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
+    if manifest.view is not None:
+        named |= {block.file for block in manifest.view.blocks}
+    if manifest.waiting is not None:
+        named |= manifest.waiting.files
+    return named
