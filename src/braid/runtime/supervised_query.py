@@ -62,7 +62,7 @@ class SupervisedQuery:
         """Whether the query ended in time; raises Spark's error if it failed."""
         if not self._over.wait(timeout):
             return False
-        self._query.awaitTermination(0)
+        self._query.awaitTermination()  # which is over, and raises if it failed
         return True
 
     def exception(self) -> Exception | None:
