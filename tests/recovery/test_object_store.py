@@ -228,7 +228,7 @@ def test_a_refused_write_is_explained_and_loses_nothing(
 
 def test_a_missing_bucket_is_explained(store: ObjectStore) -> None:
     with pytest.raises(StorageError, match=r"Could not write braid-nowhere/.*NO_SUCH_BUCKET") as caught:
-        Checkpoint(*locate("s3://braid-nowhere/job")).write_query({})
+        Checkpoint(*locate("s3://braid-nowhere/job")).write_query({}, 0)
     assert "Hint: Check that the storage is reachable and writable" in str(caught.value)
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -33,7 +34,7 @@ from braid.optimizer.strategies import Strategy
 from braid.plan.question import Question
 from braid.runtime.consistency import check_in_step, claim_for
 from braid.runtime.explaining import explain_query
-from braid.runtime.identity import identify
+from braid.runtime.identity import identify, settle
 from braid.runtime.late import LateRows
 from braid.runtime.session import slot_count
 from braid.runtime.sinks import Sink
@@ -102,13 +103,14 @@ class Execution:
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
         accept = job.accept_changed_functions
-        identity = identify(self._checkpoint, job.question, job.checkpoint, accept_changed_functions=accept)
-        self.id, plan = identity.id, identity.plan
-        self._plan = plan
+        find = partial(identify, self._checkpoint, job.question, job.checkpoint, accept_changed_functions=accept)
+        identity = find()
+        self._plan = plan = identity.plan
         slots = slot_count(spark)
         layout = job.strategy.layout(plan, slots)
         self._cluster = SparkCluster(spark, plan, job.locations, slots)
-        identity.settle(self._checkpoint, aggregation_record(plan))
+        identity = settle(identity, find, self._checkpoint, aggregation_record(plan))
+        self.id = identity.id
         sink = job.make_sink(self.id)
         self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
         self._end_earlier_run()

@@ -1,12 +1,13 @@
 """Who a checkpoint belongs to: the query's id and plan, found by reading alone, and the record that says so.
 
-Nothing is written until the query can run: `Identity.settle` is called right before its first step. A record beside
+Nothing is written until the query can run: `settle` is called right before its first step. A record beside
 which nothing is stored binds nobody, so after a start that failed the corrected query takes its place.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,28 +33,47 @@ CHANGED_FUNCTION = (
 
 @dataclass(frozen=True)
 class Identity:
-    """A query's id and plan. `record` is what the checkpoint does not hold yet, None if it has it; `is_first` where
-    nothing is stored."""
+    """A query's id and plan. `record` is what the checkpoint does not hold yet, None if it has it; `number` is the one
+    it is to be written under; `replaces` where it takes the place of a query of which nothing is stored."""
 
     id: str
     plan: JoinPlan
     record: dict[str, Any] | None
-    is_first: bool
+    number: int
+    replaces: bool
 
-    def settle(self, checkpoint: Checkpoint, beside: dict[str, Any] | None = None) -> None:
-        """Make the checkpoint this query's; what stands `beside` its fingerprint is not compared."""
-        if self.record is None:
-            return
-        if self.is_first:
-            checkpoint.clear_sources()
-        checkpoint.write_query({"id": self.id, **self.record, **(beside or {})})
+
+def settle(
+    identity: Identity, find: Callable[[], Identity], checkpoint: Checkpoint, beside: dict[str, Any] | None = None
+) -> Identity:
+    """Make the checkpoint this query's, or `find` that another run just did; what stands `beside` is not compared."""
+    while identity.record is not None:
+        begun = identity.replaces and checkpoint.stored()
+        if not begun and _write(identity, checkpoint, {**identity.record, **(beside or {})}):
+            break
+        identity = find()
+    return identity
+
+
+def _write(identity: Identity, checkpoint: Checkpoint, record: dict[str, Any]) -> bool:
+    """Whether the record could be written: another run may have been faster."""
+    if identity.replaces:
+        checkpoint.clear_sources()
+    try:
+        checkpoint.write_query({"id": identity.id, **record}, identity.number)
+    except FileExistsError:
+        return False
+    return True
 
 
 def identify(
     checkpoint: Checkpoint, question: Question, location: str, *, accept_changed_functions: bool = False
 ) -> Identity:
     """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
-    saved, stored = checkpoint.read_query(), checkpoint.stored()
+    number = checkpoint.next_query()
+    # In this order: another run that starts now writes the record before it stores anything.
+    stored = checkpoint.stored()
+    saved = checkpoint.read_query()
     if saved is None and stored:
         raise CorruptStateError(
             f"The checkpoint {location} cannot be continued: the record of its query is missing, but there are files "
@@ -63,15 +83,15 @@ def identify(
             hint=f"Restore query-*.json from a copy of the checkpoint, or start with {ELSEWHERE}.",
         )
     if saved is None:
-        return _first(question, str(uuid.uuid4()))
+        return _first(question, str(uuid.uuid4()), number)
     if not stored:
-        first = _first(question, str(saved["id"]))
+        first = _first(question, str(saved["id"]), number)
         known = all(saved.get(name) == value for name, value in (first.record or {}).items())
-        return replace(first, record=None) if known else first
+        return replace(first, record=None) if known else replace(first, replaces=True)
     manifest = checkpoint.last_manifest()
     failed = checkpoint.has_failed(manifest.step + 1 if manifest else 0)
     plan, record = continue_plan(saved, question, location, failed, accept_changed_functions)
-    return Identity(str(saved["id"]), plan, record, is_first=False)
+    return Identity(str(saved["id"]), plan, record, number, replaces=False)
 
 
 def continue_plan(
@@ -103,9 +123,9 @@ def continue_plan(
     )
 
 
-def _first(question: Question, identity: str) -> Identity:
+def _first(question: Question, identity: str, number: int) -> Identity:
     plan = build_plan(question)
-    return Identity(identity, plan, fingerprint(question, plan, pushdown=True), is_first=True)
+    return Identity(identity, plan, fingerprint(question, plan, pushdown=True), number, replaces=False)
 
 
 def _require_format(saved: dict[str, Any], location: str) -> None:

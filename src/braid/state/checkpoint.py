@@ -39,10 +39,14 @@ class Checkpoint:
         names = self._query_names()
         return read_record(self.files, f"{self.path}/{names[-1]}", "query record") if names else None
 
-    def write_query(self, content: dict[str, Any]) -> None:
-        self.files.make_directory(self.path)
+    def next_query(self) -> int:
+        """The number of the query record that would be written next."""
         names = self._query_names()
-        number = int(names[-1][len("query-") : -len(".json")]) + 1 if names else 0
+        return int(names[-1][len("query-") : -len(".json")]) + 1 if names else 0
+
+    def write_query(self, content: dict[str, Any], number: int) -> None:
+        """FileExistsError if another run has written a record of that number."""
+        self.files.make_directory(self.path)
         write_record(self.files, f"{self.path}/query-{number:06d}.json", content)
 
     def stored(self) -> list[str]:

@@ -19,7 +19,7 @@ from braid.control.watermarks import SourceCheck
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
 from braid.runtime.consistency import claim_for
-from braid.runtime.identity import identify
+from braid.runtime.identity import identify, settle
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.steps import StepRunner
 from braid.runtime.tasks.work import Locations
@@ -51,7 +51,8 @@ class InlineQuery:
         files = LocalFiles() if files is None else files
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
         accept = accept_changed_functions
-        identity = identify(self.checkpoint, question, self.checkpoint.path, accept_changed_functions=accept)
+        find = partial(identify, self.checkpoint, question, self.checkpoint.path, accept_changed_functions=accept)
+        identity = find()
         plan = identity.plan
         self._output = f"{directory}/out"
         self._schema = question.leaving
@@ -60,7 +61,7 @@ class InlineQuery:
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
         self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
-        identity.settle(self.checkpoint)
+        settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         self.steps = StepRunner(
