@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
