@@ -25,22 +25,11 @@ def examples(heading: str) -> list[str]:
     return [code for row in rows for code in CODE.findall(row.split(" | ")[0])]
 
 
-@pytest.fixture(scope="module")
-def analyzer(spark: SparkSession) -> Analyzer:
+def test_examples_go_the_way_the_page_says_and_no_rule_is_left_out(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ddl = PAGE.partition("```\n")[2].partition("```")[0]
-    return Analyzer(spark, [AnalyzedStream(name, StructType.fromDDL(ddl), "ts") for name in ("a", "b")])
-
-
-def test_examples_go_the_way_the_page_says(analyzer: Analyzer) -> None:
-    fast, slow = examples("Evaluated in the Python workers"), examples("Evaluated in the JVM")
-    assert len(fast) > 40
-    assert len(slow) > 25
-    translated = {text: analyzer.selection((f"{text} AS x",))[0].expression is not None for text in fast + slow}
-    assert [text for text in fast if not translated[text]] == []
-    assert [text for text in slow if translated[text]] == []
-
-
-def test_no_rule_is_left_out(analyzer: Analyzer, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyzer = Analyzer(spark, [AnalyzedStream(name, StructType.fromDDL(ddl), "ts") for name in ("a", "b")])
     met: set[str] = set()
     known = translate._Translation.of
 
@@ -48,10 +37,16 @@ def test_no_rule_is_left_out(analyzer: Analyzer, monkeypatch: pytest.MonkeyPatch
         met.add(node.kind)
         return known(self, node)
 
-    monkeypatch.setattr(translate._Translation, "of", note)
-    for text in examples("Evaluated in the Python workers"):
-        analyzer.selection((f"{text} AS x",))
+    fast, slow = examples("Evaluated in the Python workers"), examples("Evaluated in the JVM")
+    assert len(fast) > 40
+    assert len(slow) > 25
+    with monkeypatch.context() as watched:
+        watched.setattr(translate._Translation, "of", note)
+        found = analyzer.selection([f"{text} AS x{n}" for n, text in enumerate(fast)])
+    assert [text for text, output in zip(fast, found, strict=True) if output.expression is None] == []
     assert {*translate._RULES, *translate._WRAPPERS} - INTERNAL - met == set()
+    found = analyzer.selection([f"{text} AS x{n}" for n, text in enumerate(slow)])
+    assert [text for text, output in zip(slow, found, strict=True) if output.expression is not None] == []
 
 
 def test_the_types_are_those_of_the_code() -> None:
