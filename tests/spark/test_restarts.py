@@ -193,3 +193,29 @@ def test_a_version_stands_for_the_code(feeds: tuple[Feed, Feed], place: Place) -
         place.start(query(2))
     with pytest.raises(errors.QueryError, match="a text or a number, but got True"):
         query(True)
+
+
+def test_a_path_with_the_results_of_another_query_is_refused_unless_it_is_shared(
+    spark: SparkSession, feeds: tuple[Feed, Feed], place: Place, tmp_path: Path
+) -> None:
+    place.run(keyed(feeds).select("o.id AS o"))
+    files = sorted(place.output.rglob("*"))
+    other = Place(spark, tmp_path / "other")
+    other.output = place.output
+    changed = pair(feeds[0].stream, feeds[1].stream).on("o.k < q.k").select("o.id AS o")
+    with pytest.raises(errors.SinkError) as caught:
+        other.start(changed)
+    assert str(place.output) in caught.value.message
+    assert str(place.checkpoint) in caught.value.message
+    assert str(other.checkpoint) in caught.value.message
+    assert sorted(place.output.rglob("*")) == files
+    assert not other.checkpoint.exists()
+    other.run(changed, sharedPath="true")
+    assert place.rows() == [(1,), (1,), (2,)]
+    feeds[0].add((3, at(2), 1, 9))
+    other.run(changed, sharedPath="true")
+    assert place.rows() == [(1,), (1,), (2,), (3,)]
+    with pytest.raises(errors.SinkError, match="results of the query"):
+        place.start(keyed(feeds).select("o.id AS o"))
+    place.run(keyed(feeds).select("o.id AS o"), sharedPath="true")
+    assert place.rows() == [(1,), (1,), (2,), (3,), (3,)]

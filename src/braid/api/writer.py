@@ -18,7 +18,7 @@ from braid.plan.durations import duration_us
 from braid.plan.question import Question
 from braid.runtime.batch import scratch_location
 from braid.runtime.execution import Execution, Job
-from braid.runtime.outputs import SinkChoice, choose_sink
+from braid.runtime.outputs import SinkChoice, choose_sink, is_true
 from braid.runtime.session import Settings, require_unchanged
 from braid.runtime.storage import qualify
 
@@ -132,12 +132,11 @@ class Writer:
             flush_at_end=writer._flush_at_end(options),
             frames=writer._query.frames,
             checkpoint=checkpoint,
-            locations=sink.locations,
-            make_sink=sink.make,
+            sink=sink,
             trigger=dict(writer._trigger),
             name=writer._name,
             retention_ms=retention_us // 1000,
-            accept_changed_functions=_is_true("acceptChangedFunctions", options),
+            accept_changed_functions=is_true("acceptChangedFunctions", options.get("acceptchangedfunctions")),
         )
         return Run(Execution(spark, job), writer._name)
 
@@ -161,11 +160,3 @@ class Writer:
             f"A run with {what} needs a checkpointLocation: it is where the query continues after a restart.",
             hint='Add .option("checkpointLocation", "...").',
         )
-
-
-def _is_true(name: str, options: dict[str, str]) -> bool:
-    """An option that is true or false; false where it is not given."""
-    given = options.get(name.lower(), "false").lower()
-    if given not in ("true", "false"):
-        raise SinkError(f"The option {name} is true or false, but got {given!r}.", hint=f'.option("{name}", True)')
-    return given == "true"

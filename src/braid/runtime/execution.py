@@ -36,8 +36,8 @@ from braid.runtime.consistency import check_in_step, claim_for
 from braid.runtime.explaining import explain_query
 from braid.runtime.identity import identify, settle
 from braid.runtime.late import LateRows
+from braid.runtime.outputs import ChosenSink
 from braid.runtime.session import slot_count
-from braid.runtime.sinks import Sink
 from braid.runtime.sources import Sources, nothing_known
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.spark_log import SPARK_DIRECTORY, last_commit, planned_rows
@@ -47,7 +47,6 @@ from braid.runtime.step_lock import StepLock
 from braid.runtime.steps import StepRunner
 from braid.runtime.storage import prove_shared
 from braid.runtime.supervised_query import SupervisedQuery
-from braid.runtime.tasks.work import Locations
 from braid.runtime.totals import aggregation_of, aggregation_record, read_totals
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
@@ -61,7 +60,7 @@ FULL = "No space left on device"
 
 @dataclass(frozen=True)
 class Job:
-    """What to run, as the writer put it together. `make_sink` receives the query's id."""
+    """What to run, as the writer put it together."""
 
     question: Question
     strategy: Strategy
@@ -70,8 +69,7 @@ class Job:
     flush_at_end: bool
     frames: Sequence[DataFrame]
     checkpoint: str
-    locations: Locations
-    make_sink: Callable[[str], Sink]
+    sink: ChosenSink
     trigger: dict[str, Any]
     name: str | None
     retention_ms: int
@@ -108,10 +106,11 @@ class Execution:
         self._plan = plan = identity.plan
         slots = slot_count(spark)
         layout = job.strategy.layout(plan, slots)
-        self._cluster = SparkCluster(spark, plan, job.locations, slots)
+        job.sink.require_own(identity.id)
+        self._cluster = SparkCluster(spark, plan, job.sink.locations, slots)
         identity = settle(identity, find, self._checkpoint, aggregation_record(plan))
         self.id = identity.id
-        sink = job.make_sink(self.id)
+        sink = job.sink.make(self.id, not self._checkpoint.stored())
         self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
         self._end_earlier_run()
         # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.

@@ -15,6 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from braid.errors import SinkError
 from braid.plan.question import Question
 from braid.runtime.frames import FrameSink
+from braid.runtime.output_paths import OutputPath
 from braid.runtime.sinks import STAGING, DiscardSink, FileSink, Sink
 from braid.runtime.step_columns import choose_step_column, hidden_step_column, latest_of_groups
 from braid.runtime.storage import prove_shared, qualify
@@ -23,7 +24,7 @@ from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
 OWN_OPTIONS = frozenset(
-    {"path", "checkpointlocation", "retention", "endofinput", "stepcolumn", "acceptchangedfunctions"}
+    {"path", "checkpointlocation", "retention", "endofinput", "stepcolumn", "acceptchangedfunctions", "sharedpath"}
 )
 COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
 
@@ -43,10 +44,16 @@ class SinkChoice:
 
 @dataclass(frozen=True)
 class ChosenSink:
-    """Where tasks write, and the sink, made when the query's id is known."""
+    """Where tasks write, and the sink. It is made for a query's id, and told whether nothing of it is stored yet."""
 
     locations: Locations
-    make: Callable[[str], Sink]
+    make: Callable[[str, bool], Sink]
+    path: OutputPath | None = None
+
+    def require_own(self, query: str) -> None:
+        """Before anything is written: refuse a path that holds something else."""
+        if self.path is not None:
+            self.path.require_own(query)
 
 
 def choose_sink(
@@ -67,14 +74,21 @@ def choose_sink(
         return _memory(spark, choice, checkpoint, schema, question)
     if kind == "noop":
         files, _ = locate(checkpoint)
-        return ChosenSink(Locations(checkpoint, checkpoint, "none", discard=True), lambda _: DiscardSink(files))
+        return ChosenSink(Locations(checkpoint, checkpoint, "none", discard=True), lambda *_: DiscardSink(files))
     function = choice.function or _frame_function(choice, step_column)
     files, path = locate(checkpoint)
     staging = f"{checkpoint}/results"
     return ChosenSink(
         Locations(checkpoint, staging, "none", timed=question.ordered),
-        lambda _: FrameSink(spark, schema, files, f"{path}/results", staging, function, question.ordered),
+        lambda *_: FrameSink(spark, schema, files, f"{path}/results", staging, function, question.ordered),
     )
+
+
+def is_true(name: str, given: str | None) -> bool:
+    """An option that is true or false; false where it is not given."""
+    if given is not None and given.lower() not in ("true", "false"):
+        raise SinkError(f"The option {name} is true or false, but got {given!r}.", hint=f'.option("{name}", True)')
+    return given is not None and given.lower() == "true"
 
 
 def _parquet(
@@ -100,11 +114,15 @@ def _parquet(
 
     written = leaving if step_column is None else with_step(leaving, step_column)
 
-    def make(query: str) -> Sink:
-        publish_schema(location, query, written)
+    output = OutputPath(files, path, location, checkpoint, is_true("sharedPath", choice.option("sharedPath")))
+
+    def make(query: str, is_first: bool) -> Sink:
+        output.claim(query)
+        publish_schema(location, query, written, is_first)
         return FileSink(files, path, query, staging=staging)
 
-    return ChosenSink(Locations(checkpoint, f"{location}/{staging}", compression, step_column=step_column), make)
+    locations = Locations(checkpoint, f"{location}/{staging}", compression, step_column=step_column)
+    return ChosenSink(locations, make, output)
 
 
 def _memory(
@@ -130,25 +148,30 @@ def _memory(
         table = rows if groups is None else latest_of_groups(rows, groups, question.ordered)
         table.createOrReplaceTempView(name)
 
-    def make(query: str) -> Sink:
-        publish_schema(location, query, written)
+    def make(query: str, is_first: bool) -> Sink:
+        publish_schema(location, query, written, is_first)
         refresh()
         return FileSink(files, path, query, refresh)
 
     return ChosenSink(Locations(checkpoint, f"{location}/{STAGING}", "none", step_column=step_column), make)
 
 
-def publish_schema(location: str, query: str, schema: pa.Schema) -> None:
-    """A file without rows, so that the table can be read before it has any; SinkError if it has other columns."""
+def publish_schema(location: str, query: str, schema: pa.Schema, is_first: bool) -> None:
+    """A file without rows, so that the table can be read before it has any; SinkError if it has other columns.
+
+    Where nothing is stored yet, one that is there was left by a start that failed, maybe of a query with other columns.
+    """
     files, path = locate(location)
     target = f"{path}/part-{query[:8]}.parquet"
-    if not files.exists(target):
+    before = pq.read_schema(pa.BufferReader(files.read(target))).names if files.exists(target) else None
+    if before is not None and before != schema.names and is_first:
+        files.delete(target)
+        before = None
+    if before is None:
         buffer = pa.BufferOutputStream()
         pq.write_table(schema.empty_table(), buffer)
         files.write_new(target, buffer.getvalue().to_pybytes())
-        return
-    before = pq.read_schema(pa.BufferReader(files.read(target))).names
-    if before != schema.names:
+    elif before != schema.names:
         raise SinkError(
             f"The files in {location} have the columns {', '.join(before)}, but now they would have "
             f"{', '.join(schema.names)}.",
