@@ -12,7 +12,7 @@ from typing import Any
 
 from braid.testing import Condition, OracleStream, answer
 
-NEVER = -(1 << 62)
+NEVER = -(1 << 65)
 Rows = Mapping[str, Sequence[dict[str, Any]]]
 Results = Counter[tuple[Any, ...]]
 
@@ -40,13 +40,12 @@ class Releases:
     def batch(self, rows: Rows, now_ms: int) -> None:
         """A batch arrives; what may leave does. Whoever brings rows is not idle, and is held to its own watermark."""
         silent, marks = self._idle(now_ms), self._reached(set())
-        awake = {s.name for s in self.streams if any(row[s.time] is not None for row in rows.get(s.name, ()))}
+        rows = {stream.name: self._timely(stream, rows, now_ms) for stream in self.streams}
+        awake = {name for name, brought in rows.items() if brought}
         after = self._reached(silent - awake)
         for stream in self.streams:
-            for row in rows.get(stream.name, ()):
+            for row in rows[stream.name]:
                 time = row[stream.time]
-                if time is None:
-                    continue
                 self._heard[stream.name] = now_ms
                 self._newest[stream.name] = max(self._newest[stream.name], time)
                 if time >= marks[stream.name]:
@@ -77,6 +76,12 @@ class Releases:
         if self.left:
             self.frontier = max(self.frontier, *[row[-1] for row in self.left])
         self._marks = {name: max(mark, self.frontier + self._counting) for name, mark in self._marks.items()}
+
+    @staticmethod
+    def _timely(stream: OracleStream, rows: Rows, now_ms: int) -> list[dict[str, Any]]:
+        """The rows that have a time, and one that is not too far ahead of the clock."""
+        last = float("inf") if stream.max_ahead_us is None else 1000 * now_ms + stream.max_ahead_us
+        return [r for r in rows.get(stream.name, ()) if r[stream.time] is not None and r[stream.time] <= last]
 
     @property
     def _counting(self) -> int:

@@ -86,6 +86,7 @@ class Case:
                 lateness_us=stream.lateness_us,
                 idle_after_ms=stream.idle_after_ms,
                 window_rows=stream.window_rows,
+                max_ahead_us=stream.max_ahead_us,
             )
             for stream in self.streams
         }

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from braid.control import merging, ordering, releasing
@@ -56,7 +57,8 @@ def ordered_case(seed: int, small: bool = False, shares: tuple[int, int, int] = 
 
 def times_of(query: InlineQuery) -> list[int]:
     """The result times as a reader of the files by name and row sees them."""
-    return [int(time.timestamp() * 1_000_000) for time in query.published().column("result_time").to_pylist()]
+    times: list[int] = query.published().column("result_time").cast(pa.int64()).to_pylist()
+    return times
 
 
 def check(case: Case, query: InlineQuery, releases: Releases, how: object) -> None:

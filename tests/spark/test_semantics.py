@@ -90,7 +90,7 @@ def test_a_late_row_is_strictly_older_than_the_watermark(feed: Callable[..., Fee
     assert second["watermarks"] == {"o": "2024-01-01T00:01:35.000Z", "q": "2024-01-01T00:01:31.000Z"}
 
     late = run.late_rows()
-    assert late.columns == ["stream", "batch", "watermark", "row"]
+    assert late.columns == ["stream", "batch", "watermark", "row", "reason"]
     found = {
         (row["stream"], json.loads(row["row"])["id"]): row
         for row in late.selectExpr("stream", "batch", "unix_micros(watermark) AS mark", "row").collect()

@@ -28,6 +28,7 @@ def ask_stream(number: int, stream: Stream, everlasting: bool) -> StreamQuestion
         automatic=stream.window.kind == "auto",
         lateness_us=lateness_us,
         idle_after_ms=stream.idle_after_ms,
+        max_ahead_us=stream.max_ahead_us,
     )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 from braid.api.types import stream_problem
 from braid.errors import StreamError
 from braid.plan.durations import duration_us
-from braid.query.windows import LastRows, Unbounded, Window, read_lateness, read_window
+from braid.query.windows import LastRows, Unbounded, Window, read_limit, read_window
 from braid.runtime.session import read_settings, require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -29,6 +29,7 @@ class Stream:
     lateness_us: int | None
     lateness_given: bool
     idle_after_ms: int | None
+    max_ahead_us: int | None
 
     @property
     def schema(self) -> StructType:
@@ -43,11 +44,13 @@ def stream(
     window: str | timedelta | Unbounded | LastRows,
     lateness: str | timedelta | Unbounded | None = None,
     idle_after: str | timedelta | None = None,
+    max_ahead: str | timedelta | Unbounded | None = None,
 ) -> Stream:
     """Name a DataFrame as an input of a join.
 
     `time` is its event-time column, `window` how long its rows are joined, `lateness` how far behind its newest row
-    a row may arrive, `idle_after` how long it may be silent before the others stop waiting for it.
+    a row may arrive, `idle_after` how long it may be silent before the others stop waiting for it,
+    `max_ahead` how far ahead of the clock the event time of a row may be.
     """
     _check_name(name)
     require_classic(name, df)
@@ -59,9 +62,10 @@ def stream(
         df=df,
         time=column,
         window=read_window(name, window),
-        lateness_us=0 if lateness is None else read_lateness(name, lateness),
+        lateness_us=0 if lateness is None else read_limit(name, "lateness", lateness),
         lateness_given=lateness is not None,
         idle_after_ms=None if idle_us is None else max(1, idle_us // 1000),
+        max_ahead_us=None if max_ahead is None else read_limit(name, "max_ahead", max_ahead),
     )
 
 

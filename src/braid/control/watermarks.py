@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.plan.instants import wall_clock_us
 from braid.plan.join import JoinPlan, StreamPlan
 from braid.state.manifest import Block, Mark
 
@@ -53,6 +54,20 @@ def decide_times(plan: JoinPlan, marks: Sequence[Mark], idle: tuple[bool, ...]) 
         lowest = min(watermark for watermark in awake if watermark is not None)
         own = [later(mark, lowest) if asleep else mark for mark, asleep in zip(own, idle, strict=True)]
     return StepTimes(tuple(own), idle)
+
+
+def latest_times(plan: JoinPlan, now_ms: int) -> tuple[int | None, ...]:
+    """The newest event time that a row of each stream may have at a time of the clock; None: any.
+
+    Event times without a zone are compared with what clocks of the session's time zone show.
+    """
+    return tuple(
+        None
+        if stream.max_ahead_us is None
+        else stream.max_ahead_us
+        + (wall_clock_us(now_ms, plan.time_zone) if stream.time_column.type == "timestamp_ntz" else now_ms * 1000)
+        for stream in plan.streams
+    )
 
 
 def advance_marks(

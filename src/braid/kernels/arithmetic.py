@@ -15,6 +15,7 @@ import numpy as np
 
 from braid.errors import PredicateError
 from braid.kernels.vectors import Array, Mask, Vector, both_valid, decimal_digits, dtype_of, magnitude
+from braid.plan.instants import EARLIEST_US, LATEST_US
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
 # Half the range of a floating type leaves room for the rounding of the bounds themselves.
@@ -30,6 +31,16 @@ def subtract(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare
     return _exact(
         np.subtract, left, right, magnitude(left) + magnitude(right), _difference_overflows, ansi, active, spare
     )
+
+
+def add_to_time(left: Vector, right: Vector, type: str) -> Vector:
+    """A time later by an interval; one that 64 bits do not hold stops at an end, and compares as beyond it."""
+    return _saturating(np.add, left, right, _sum_overflows, type)
+
+
+def subtract_from_time(left: Vector, right: Vector, type: str) -> Vector:
+    """A time earlier by an interval, or the interval between two times; both stop at the ends of their range."""
+    return _saturating(np.subtract, left, right, _difference_overflows, type)
 
 
 def multiply(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare: Array | None = None) -> Vector:
@@ -104,6 +115,27 @@ def _exact(
     if ansi:
         _refuse(overflows(left.values, right.values, result), valid, active, _overflow)
     return Vector(result, valid)
+
+
+def _saturating(
+    operation: Callable[..., Any],
+    left: Vector,
+    right: Vector,
+    overflows: Callable[[Array, Array, Array], Any],
+    type: str,
+) -> Vector:
+    with np.errstate(over="ignore"):
+        result = operation(left.values, right.values)
+    bound = magnitude(left) + magnitude(right)
+    valid = both_valid(left.valid, right.valid)
+    if bound <= LATEST_US:
+        return Vector(result, valid, bound)
+    # An interval's ends are alike, so that its sign can be changed.
+    least = -LATEST_US if type == "interval" else EARLIEST_US
+    ends = np.where(left.values < 0, np.int64(least), np.int64(LATEST_US))
+    stopped = overflows(left.values, right.values, result)
+    beyond = np.where(stopped, np.where(left.values < 0, np.int8(-1), np.int8(1)), np.int8(0))
+    return Vector(np.maximum(np.where(stopped, ends, result), least), valid, beyond=beyond)
 
 
 def _float_bound(bound: float, dtype: np.dtype[Any]) -> float:

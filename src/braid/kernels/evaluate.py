@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels import arithmetic, logic
-from braid.kernels.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
+from braid.kernels.vectors import TEXT_TYPES, TIME_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
 
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]
@@ -81,7 +81,14 @@ def can_raise(expression: Expression) -> bool:
 def _raises(call: Call) -> bool:
     if call.function == "cast":
         return call.arguments[0].type == "date"
+    if _is_of_times(call):
+        return False
     return call.ansi and (call.function == "divide" or (call.function in _RAISING and not _floating(call.type)))
+
+
+def _is_of_times(call: Call) -> bool:
+    """Whether it is a sum or difference with a time, which stops at the ends of the range instead of raising."""
+    return call.function in ("add", "subtract") and any(argument.type in TIME_TYPES for argument in call.arguments)
 
 
 def _floating(type: str) -> bool:
@@ -183,9 +190,14 @@ def _in(call: Call, scope: _Scope) -> Vector:
     return logic.member(value, items)
 
 
-def _arithmetic(operation: Callable[[Vector, Vector, bool, Mask | None, Any], Vector]) -> _Implementation:
+def _arithmetic(
+    operation: Callable[[Vector, Vector, bool, Mask | None, Any], Vector],
+    of_times: Callable[[Vector, Vector, str], Vector] | None = None,
+) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         left, right = _operands(call, scope)
+        if of_times is not None and _is_of_times(call):
+            return of_times(left, right, call.type)
         return operation(left, right, call.ansi, scope.active, _spare(call, left, right, scope))
 
     return apply
@@ -292,8 +304,8 @@ _FUNCTIONS: dict[Function, _Implementation] = {
     "is_not_null": _is_not_null,
     "is_nan": _is_nan,
     "in": _in,
-    "add": _arithmetic(arithmetic.add),
-    "subtract": _arithmetic(arithmetic.subtract),
+    "add": _arithmetic(arithmetic.add, arithmetic.add_to_time),
+    "subtract": _arithmetic(arithmetic.subtract, arithmetic.subtract_from_time),
     "multiply": _arithmetic(arithmetic.multiply),
     "divide": _division(arithmetic.divide),
     "remainder": _division(arithmetic.remainder),

@@ -38,6 +38,9 @@ def compare(name: str, left: Vector, right: Vector) -> Vector:
     if is_text(left) or is_text(right):
         return Vector(as_mask(textual(left.values, right.values)), valid)
     result = numeric(left.values, right.values)
+    if left.beyond is not None or right.beyond is not None:
+        mine, theirs = (np.int8(0) if side.beyond is None else side.beyond for side in (left, right))
+        return Vector(np.where(mine == theirs, result, numeric(mine, theirs)), valid)
     if left.values.dtype.kind == "f" and math.inf in (magnitude(left), magnitude(right)):
         result = _correct_nan(name, result, np.isnan(left.values), np.isnan(right.values))
     return Vector(result, valid)

@@ -16,10 +16,9 @@ from braid.kernels.ordering import SortedIndex
 from braid.kernels.ranks import Ruler
 from braid.kernels.rows import Rows
 from braid.kernels.search import Limits
+from braid.kernels.times import shifted
+from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.plan.join import Bound, JoinPlan, Probe
-
-EARLIEST = np.iinfo(np.int64).min
-LATEST = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -112,11 +111,11 @@ def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -
     """The event times stored rows may have: their own window reaches back, those of the joined reach forward."""
     times = {stream: rows.times(plan.streams[stream].time) for stream in joined}
     newest = np.maximum.reduce(list(times.values()))
-    latest = np.full(rows.length, LATEST)
+    latest = np.full(rows.length, LATEST_US)
     for stream, column in times.items():
         reach = plan.streams[stream].window_us
         if reach is not None:
-            latest = np.minimum(latest, column + reach)
+            latest = np.minimum(latest, shifted(column, reach))
     members = [plan.streams[member] for member in plan.members(number)]
     return tuple(Window(member.time, _back(newest, member.window_us), latest) for member in members)
 
@@ -130,7 +129,7 @@ def _earliest(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) 
 
 
 def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int64]:
-    return np.full(len(times), EARLIEST) if by_us is None else times - by_us
+    return np.full(len(times), EARLIEST_US) if by_us is None else shifted(times, -by_us)
 
 
 def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
@@ -156,7 +155,8 @@ def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
 
 
 def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray[np.int64]) -> Limits:
-    """Limits on the event time, with the window's; doubles hold microseconds exactly up to the year 2255."""
-    low = np.where(earliest == EARLIEST, np.nan, np.nextafter(earliest.astype(np.float64), -np.inf))
-    high = np.where(latest == LATEST, np.nan, np.nextafter(latest.astype(np.float64), np.inf))
+    """Limits on the event time, with the window's; doubles hold microseconds exactly up to the year 2255, and are
+    widened by more than their rounding after it."""
+    low = np.where(earliest == EARLIEST_US, np.nan, np.nextafter(earliest.astype(np.float64), -np.inf))
+    high = np.where(latest == LATEST_US, np.nan, np.nextafter(latest.astype(np.float64), np.inf))
     return Limits(np.fmax(limits.lower, low), np.fmin(limits.upper, high))

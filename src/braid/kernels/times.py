@@ -11,20 +11,34 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.rows import Rows
+from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.plan.join import JoinPlan
 
+Times = npt.NDArray[np.int64]
 
-def row_times(plan: JoinPlan, number: int, rows: Rows) -> npt.NDArray[np.int64]:
+
+def shifted(times: Times, by_us: int) -> Times:
+    """The times later by so much, or earlier if that is negative; what would pass an end of the range stops there."""
+    if by_us < 0:
+        return np.maximum(times, EARLIEST_US - by_us) + by_us
+    return np.minimum(times, LATEST_US - by_us) + by_us
+
+
+def count_up_to(times: Times, limit_us: int) -> int:
+    """How many of sorted times are not later than a limit, which may lie before every time."""
+    return 0 if limit_us < EARLIEST_US else int(np.searchsorted(times, limit_us, side="right"))
+
+
+def row_times(plan: JoinPlan, number: int, rows: Rows) -> Times:
     """The time of each row of a stream or derived stream, in microseconds."""
     members = plan.members(number)
     times = [rows.times(plan.streams[member].time) for member in members]
     if len(members) == 1:
         return times[0]
     asker, kept_us = plan.reaches(number)[0]
-    newest: npt.NDArray[np.int64] = np.maximum.reduce(times)
+    newest: Times = np.maximum.reduce(times)
     if kept_us is None:
         return newest
     reaches = [plan.retention_us[member][asker] for member in members]
-    ends = [column + reach for column, reach in zip(times, reaches, strict=True) if reach is not None]
-    earliest: npt.NDArray[np.int64] = np.minimum.reduce(ends) - kept_us
-    return earliest
+    ends = [shifted(column, reach) for column, reach in zip(times, reaches, strict=True) if reach is not None]
+    return shifted(np.minimum.reduce(ends), -kept_us)

@@ -22,6 +22,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 TEXT_TYPES = frozenset({"string", "binary"})
+TIME_TYPES = frozenset({"timestamp", "timestamp_ntz"})
 
 _DTYPES: dict[str, type[np.generic]] = {
     "boolean": np.bool_,
@@ -57,12 +58,14 @@ _LARGE_TEXT = (pa.large_string(), pa.large_binary())
 class Vector:
     """Values, and where they are not NULL (`valid` is None when nothing is).
 
-    `bound` caches the largest magnitude among the values; infinity stands for "NaN or infinity may occur".
+    `bound` caches the largest magnitude among the values; infinity stands for "NaN or infinity may occur". Sums of
+    times that stopped at an end of their range are `beyond` it: 1 above, -1 below, 0 elsewhere.
     """
 
     values: Any
     valid: Mask | None = None
     bound: float | None = None
+    beyond: npt.NDArray[np.int8] | None = None
 
 
 def decimal_digits(type: str) -> tuple[int, int] | None:

@@ -85,6 +85,7 @@ def _stream_plan(
         required=_required(question.conjuncts, parts, number),
         indexes=build_indexes(number, stream.time_column, parts, question.conjuncts, bounds),
         window_rows=stream.window_rows,
+        max_ahead_us=stream.max_ahead_us,
     )
 
 

@@ -13,26 +13,30 @@ from itertools import product
 from braid.errors import WindowError
 from braid.optimizer.ranges import ranges_of
 from braid.plan.expressions import Column
+from braid.plan.instants import LATEST_US
 from braid.plan.join import Bound
 from braid.plan.predicate import Conjunct
 
 Bounds = tuple[tuple[int | None, ...], ...]
+Reach = list[list[int | float]]
+"""Microseconds, exact however long they are; infinity for no bound."""
+EXACT_DOUBLES = 2**53
 
 
 def derive_bounds(times: Sequence[Column], windows_us: Sequence[int | None], conjuncts: Sequence[Conjunct]) -> Bounds:
     """The tightest bound between every two streams; None where there is none."""
     count = len(times)
-    reach = [[0.0 if i == j else math.inf for j in range(count)] for i in range(count)]
+    reach: Reach = [[0 if i == j else math.inf for j in range(count)] for i in range(count)]
     for i, window_us in enumerate(windows_us):
         if window_us is not None:
             for j in range(count):
-                reach[i][j] = min(reach[i][j], float(window_us) if i != j else 0.0)
+                reach[i][j] = min(reach[i][j], window_us if i != j else 0)
     for position, conjunct in enumerate(conjuncts):
         for j in range(count):
             _tighten(reach, times, conjunct, position, j)
     for k, i, j in product(range(count), repeat=3):
         reach[i][j] = min(reach[i][j], reach[i][k] + reach[k][j])
-    return tuple(tuple(None if math.isinf(value) else math.ceil(value) for value in row) for row in reach)
+    return tuple(tuple(_bounded(value) for value in row) for row in reach)
 
 
 def check_auto_windows(names: Sequence[str], automatic: Sequence[bool], bounds: Bounds) -> None:
@@ -48,7 +52,7 @@ def check_auto_windows(names: Sequence[str], automatic: Sequence[bool], bounds: 
             )
 
 
-def _tighten(reach: list[list[float]], times: Sequence[Column], conjunct: Conjunct, position: int, stream: int) -> None:
+def _tighten(reach: Reach, times: Sequence[Column], conjunct: Conjunct, position: int, stream: int) -> None:
     for found in ranges_of(conjunct, position, stream):
         if found.number != times[stream]:
             continue
@@ -57,9 +61,9 @@ def _tighten(reach: list[list[float]], times: Sequence[Column], conjunct: Conjun
             if other is None:
                 continue
             if bound.side == "upper":
-                reach[other][stream] = min(reach[other][stream], bound.offset)
+                reach[other][stream] = min(reach[other][stream], _whole(bound.offset))
             else:
-                reach[stream][other] = min(reach[stream][other], -bound.offset)
+                reach[stream][other] = min(reach[stream][other], _whole(-bound.offset))
 
 
 def _time_stream(bound: Bound, times: Sequence[Column]) -> int | None:
@@ -68,3 +72,13 @@ def _time_stream(bound: Bound, times: Sequence[Column]) -> int | None:
         return None
     only = bound.plus[0]
     return next((number for number, time in enumerate(times) if time == only), None)
+
+
+def _whole(offset_us: float) -> int:
+    """At least so many microseconds; where doubles do not hold each of them, one more step of theirs."""
+    return math.ceil(offset_us if abs(offset_us) <= EXACT_DOUBLES else math.nextafter(offset_us, math.inf))
+
+
+def _bounded(reach: int | float) -> int | None:
+    """A bound as 64 bits hold it; one that does not fit is as good as none."""
+    return int(reach) if reach <= LATEST_US else None

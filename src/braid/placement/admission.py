@@ -14,13 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.state.manifest import Block
 
 Covers = Literal["new", "earlier"]
 """What starts: the `new` rows, which this step admits; or once more all that `earlier` steps have admitted."""
 
-ALWAYS = -(1 << 63)
-NEVER = (1 << 63) - 1
+ALWAYS = EARLIEST_US - 1
+"""Before every event time, so that those later than it are all; the frontier of a query that has let nothing out."""
+NEVER = LATEST_US
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class StreamPlan:
     """A stream as the engine keeps it.
 
     `required` columns are null in no result, so rows with a null there are not stored. `window_us` None means
-    no window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last so many.
+    no window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last so many. Rows more
+    than `max_ahead_us` ahead of the clock are late, None: however far.
     """
 
     name: str
@@ -56,6 +57,7 @@ class StreamPlan:
     required: tuple[str, ...]
     indexes: tuple[Index, ...]
     window_rows: int | None = None
+    max_ahead_us: int | None = None
 
     @property
     def time_column(self) -> Column:

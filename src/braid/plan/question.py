@@ -29,6 +29,7 @@ class StreamQuestion:
     lateness_us: int | None
     idle_after_ms: int | None
     window_rows: int | None = None
+    max_ahead_us: int | None = None
 
     @property
     def time_column(self) -> Column:

@@ -74,13 +74,13 @@ def read_window(stream: str, value: object) -> Window:
     )
 
 
-def read_lateness(stream: str, value: object) -> int | None:
-    """The lateness in microseconds; None for no limit."""
+def read_limit(stream: str, what: str, value: object) -> int | None:
+    """The lateness of a stream, or how far ahead its rows may be, in microseconds; None for no limit."""
     if value is unbounded:
         return None
     if isinstance(value, str | timedelta):
-        return duration_us(f"The lateness of stream {stream!r}", value)
+        return duration_us(f"The {what} of stream {stream!r}", value)
     raise DurationError(
-        f"The lateness of stream {stream!r} cannot be {value!r}.",
+        f"The {what} of stream {stream!r} cannot be {value!r}.",
         hint='Give a duration such as "5 seconds", a timedelta, or braid.unbounded.',
     )

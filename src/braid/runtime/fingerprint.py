@@ -49,6 +49,7 @@ def _stream(question: Question, stream: StreamQuestion) -> dict[str, Any]:
         "window": _window(stream),
         "lateness": stream.lateness_us,
         "idle_after": stream.idle_after_ms,
+        **({} if stream.max_ahead_us is None else {"max_ahead": stream.max_ahead_us}),
         "columns": {column.name: column.type for column in _read_columns(question, stream)},
         **_row_order(stream),
     }

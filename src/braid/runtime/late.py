@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from braid.errors import CorruptStateError
 from braid.plan.join import JoinPlan
 from braid.state.checkpoint import Checkpoint
 
-SCHEMA = "stream string, batch bigint, watermark timestamp, row string"
+SCHEMA = "stream string, batch bigint, watermark timestamp, row string, reason string"
+
+FIRST_DAY, LAST_DAY = "0001-01-03 00:00:00Z", "9999-12-29 00:00:00Z"
 
 # When it was written, in milliseconds; the step; a number. Other tools may leave files beside them.
 NAME = re.compile(r"(\d+)-\d+-\d+\.parquet", re.ASCII)
@@ -36,13 +38,15 @@ class LateRows:
         self._retention_ms = retention_ms
 
     def read(self) -> DataFrame:
-        """All late rows that are kept: stream, batch, watermark, and the row as JSON."""
+        """All late rows that are kept: stream, batch, watermark, the row as JSON, and why it is late."""
         found = self._spark.createDataFrame([], SCHEMA)
         for stream in self._plan.streams:
             names = self._readable(stream.name)
             if names:
                 paths = [f"{self._location}/late/{stream.name}/{name}" for name in names]
-                found = found.unionByName(_table(self._spark.read.parquet(*paths), stream.name))
+                found = found.unionByName(
+                    _table(self._spark.read.option("mergeSchema", "true").parquet(*paths), stream.name)
+                )
         return found
 
     def clean(self) -> None:
@@ -86,6 +90,13 @@ def _table(rows: DataFrame, stream: str) -> DataFrame:
     return rows.select(
         sf.lit(stream).alias("stream"),
         sf.col("batch"),
-        sf.col("watermark").cast("timestamp").alias("watermark"),
+        _collectable(sf.col("watermark").cast("timestamp")).alias("watermark"),
         sf.to_json("row", {"ignoreNullFields": "false"}).alias("row"),
+        sf.col("reason") if "reason" in rows.columns else sf.lit(None).cast("string").alias("reason"),
     )
+
+
+def _collectable(time: Column) -> Column:
+    """The time, or the nearest day that Python's own type holds in any zone: late rows must be seen by who collects."""
+    first, last = sf.expr(f"TIMESTAMP '{FIRST_DAY}'"), sf.expr(f"TIMESTAMP '{LAST_DAY}'")
+    return sf.when(time < first, first).when(time > last, last).otherwise(time)

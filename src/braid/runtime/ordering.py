@@ -11,10 +11,10 @@ from braid.control.responses import Waits, describe_waits, remember, respond, sp
 from braid.control.standing import rows_waiting
 from braid.control.watermarks import StepTimes, advance_marks, later
 from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 from braid.runtime.changes import release_changes
 from braid.runtime.cluster import Cluster
-from braid.runtime.progress import iso_time
 from braid.runtime.ranking import Ranked, rank
 from braid.runtime.release import Released, held_blocks, release
 from braid.runtime.summaries import Summed

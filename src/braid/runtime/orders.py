@@ -23,12 +23,16 @@ PROPERTY = "braid.order"
 
 @dataclass(frozen=True)
 class IngestOrder:
-    """Take the rows of a step in: under these watermarks, spread by this layout."""
+    """Take the rows of a step in: under these watermarks, spread by this layout.
+
+    `newest_us` has the newest event time that rows of each stream may have, None: any.
+    """
 
     step: int
     run: str
     watermarks: tuple[int | None, ...]
     layout: Layout
+    newest_us: tuple[int | None, ...]
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> IngestOrder:
@@ -37,6 +41,7 @@ class IngestOrder:
             content["run"],
             tuple(content["watermarks"]),
             Layout.from_json(content["layout"]),
+            tuple(content["newest_us"]),
         )
 
 

@@ -6,10 +6,10 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from braid.control.skew import hot_keys
+from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest
 
@@ -72,14 +72,6 @@ def step_progress(
         ],
         "adaptations": list(delta.adaptations),
     }
-
-
-def iso_time(microseconds: int | None) -> str | None:
-    """An instant as Spark prints it in progress; None for minus infinity."""
-    if microseconds is None:
-        return None
-    instant = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
-    return f"{instant:%Y-%m-%dT%H:%M:%S}.{microseconds % 1_000_000 // 1000:03d}Z"
 
 
 def _units(reports: list[dict[str, Any]], manifest: Manifest) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from braid.control.standing import Standing, Wait
+from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
-from braid.runtime.progress import iso_time
 
 
 def describe_status(plan: JoinPlan, standing: Standing, state: str) -> dict[str, Any]:

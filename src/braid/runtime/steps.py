@@ -19,7 +19,7 @@ from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
 from braid.control.views import new_view
-from braid.control.watermarks import SourceCheck, StepTimes, advance_marks, decide_times, silent_streams
+from braid.control.watermarks import SourceCheck, StepTimes, advance_marks, decide_times, latest_times, silent_streams
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
@@ -285,7 +285,8 @@ class StepRunner:
         Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
         """
         start, step = self._begin(offer.batch, offer.planned, self._nobody), self.manifest.step + 1
-        order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout)
+        limits = latest_times(self._plan, start.now_ms)
+        order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout, limits)
         reports = self._cluster.ingest(order)
         require_success(self._plan, reports, step)
         idle = self._silent(offer.check or self._all_read(), newest_times(self._plan, reports))

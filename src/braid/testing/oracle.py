@@ -25,6 +25,7 @@ class OracleStream:
     idle_after_ms: int | None = None
     time: str = "ts"
     window_rows: int | None = None
+    max_ahead_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def on_time_rows(
     heard = {stream.name: began[0] if began else 0 for stream in streams}
     kept: dict[str, list[Row]] = {stream.name: [] for stream in streams}
     for batch, now, start in zip(batches, times, began, strict=True):
-        silent = {s.name: now - max(start, heard[s.name]) for s in streams if not _is_heard(s, batch)}
+        silent = {s.name: now - max(start, heard[s.name]) for s in streams if not _timely(s, batch, now)}
         limits = {s.name: s.idle_after_ms for s in streams}
         idle = {name for name, ms in silent.items() if (limit := limits[name]) is not None and ms >= limit}
         for stream in streams:
@@ -66,10 +67,8 @@ def on_time_rows(
             for name in idle:
                 reached[name] = _later(reached[name], min(known))
         for stream in streams:
-            for row in batch.get(stream.name, ()):
+            for row in _timely(stream, batch, now):
                 time = row[stream.time]
-                if time is None:
-                    continue
                 heard[stream.name] = now
                 newest[stream.name] = _later(newest[stream.name], time)
                 mark = reached[stream.name]
@@ -131,9 +130,11 @@ def _combinations(
             yield from _combinations(streams, rows, conditions, tried)
 
 
-def _is_heard(stream: OracleStream, batch: Batch) -> bool:
-    """Whether a batch has rows of a stream with an event time: then the stream is not idle."""
-    return any(row[stream.time] is not None for row in batch.get(stream.name, ()))
+def _timely(stream: OracleStream, batch: Batch, now_ms: int) -> list[Row]:
+    """The rows of a stream with an event time that is not too far ahead of the clock: the others count for nothing."""
+    last = None if stream.max_ahead_us is None else now_ms * 1000 + stream.max_ahead_us
+    times = [(row[stream.time], row) for row in batch.get(stream.name, ())]
+    return [row for time, row in times if time is not None and (last is None or time <= last)]
 
 
 def _later(first: int | None, second: int) -> int:

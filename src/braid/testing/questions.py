@@ -80,6 +80,7 @@ class Draft:
         idle_after_ms: int | None = None,
         time: str = "ts",
         window_rows: int | None = None,
+        max_ahead_us: int | None = None,
     ) -> DraftStream:
         """A stream with the given columns (name to Spark's simple type) and its event time; None: unbounded."""
         number = len(self.streams)
@@ -96,6 +97,7 @@ class Draft:
                 lateness_us=lateness_us,
                 idle_after_ms=idle_after_ms,
                 window_rows=window_rows,
+                max_ahead_us=max_ahead_us,
             )
         )
         self.streams.append(added)

@@ -21,6 +21,7 @@ from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, store_at
+from braid.plan.instants import clipped
 from braid.plan.join import KEEP, JoinPlan, StreamPlan, id_column
 from braid.plan.layout import Layout
 from braid.runtime.orders import IngestOrder
@@ -35,6 +36,9 @@ STEP_BITS, TASK_BITS = 40, 28
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
 LATE_ROW = "row"
+LATE_REASON = "reason"
+REASONS = np.array(["no event time", "ahead of the clock", "below the watermark"], dtype=object)
+ON_TIME, NO_TIME, AHEAD, BELOW = (np.int8(place) for place in (-1, 0, 1, 2))
 
 
 @dataclass(frozen=True)
@@ -112,9 +116,10 @@ class _IngestTask:
         if self._stream.window_rows is not None:
             chunk = self._numbered(chunk)
         self._rows += chunk.num_rows
-        late = self._mark_late(chunk)
+        reasons = self._late_reasons(chunk)
+        late = reasons != ON_TIME
         if late.any():
-            self._write_late(chunk.filter(pa.array(late)))
+            self._write_late(chunk.filter(pa.array(late)), reasons[late])
         if self._stream.window_rows is not None:
             self._call_roll(chunk.filter(pa.array(~late)))
         keep = ~late & self._selected(chunk)
@@ -192,17 +197,23 @@ class _IngestTask:
         times = np.sort(np.concatenate(self._times))
         return [int(time) for time in times[:: max(1, -(-len(times) // SAMPLED_TIMES))]]
 
-    def _mark_late(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    def _late_reasons(self, chunk: pa.RecordBatch) -> npt.NDArray[np.int8]:
+        """Why each row is late, a place in `REASONS`. Rows without a time or ahead of the clock move no watermark."""
         column = chunk.column(self._stream.time)
         times = column.cast(pa.int64()) if column.null_count == 0 else column.cast(pa.int64()).fill_null(0)
         values = times.to_numpy()
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        if valid.any():
-            newest = int(values[valid].max())
+        timely = column.is_valid().to_numpy(zero_copy_only=False)
+        reasons = np.where(timely, ON_TIME, NO_TIME)
+        last, watermark = (of[self._stream.number] for of in (self._order.newest_us, self._order.watermarks))
+        if last is not None:
+            reasons[timely & (values > last)] = AHEAD
+            timely = timely & (values <= last)
+        if timely.any():
+            newest = int(values[timely].max())
             self._newest = newest if self._newest is None else max(self._newest, newest)
-        watermark = self._order.watermarks[self._stream.number]
-        late: npt.NDArray[np.bool_] = ~valid if watermark is None else ~valid | (values < watermark)
-        return late
+        if watermark is not None:
+            reasons[timely & (values < watermark)] = BELOW
+        return reasons
 
     def _selected(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Rows that may be in a result: the pushed selection is true and no required column is null."""
@@ -228,18 +239,20 @@ class _IngestTask:
         for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
 
-    def _write_late(self, chunk: pa.RecordBatch) -> None:
+    def _write_late(self, chunk: pa.RecordBatch, reasons: npt.NDArray[np.int8]) -> None:
         self._late_rows += chunk.num_rows
         own = [name for name in chunk.schema.names if not name.startswith("#")]
         prefix = len(self._stream.name) + 1
         row = pa.StructArray.from_arrays([chunk.column(name) for name in own], [name[prefix:] for name in own])
         watermark = self._order.watermarks[self._stream.number]
+        shown = None if watermark is None else clipped(watermark)
         time_type = chunk.schema.field(self._stream.time).type
         table = pa.table(
             {
                 LATE_BATCH: pa.repeat(pa.scalar(self._order.step, pa.int64()), len(row)),
-                LATE_WATERMARK: pa.repeat(pa.scalar(watermark, pa.int64()), len(row)).cast(time_type),
+                LATE_WATERMARK: pa.repeat(pa.scalar(shown, pa.int64()), len(row)).cast(time_type),
                 LATE_ROW: row,
+                LATE_REASON: pa.array(REASONS[reasons], pa.string()),
             }
         )
         if self._late is None:

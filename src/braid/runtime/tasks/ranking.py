@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from braid.kernels.ranks import Ruler, line_up, make_ruler
+from braid.kernels.times import count_up_to
 from braid.plan.join import JoinPlan, id_column
 from braid.runtime.orders import RankOrder
 from braid.runtime.tasks.segments import SegmentStore
@@ -32,7 +33,7 @@ def rank_rows(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore
         return None
     before = next((ruler.file for ruler in order.rulers if ruler.stream == stream), None)
     times, ids = (np.zeros(0, np.int64),) * 2 if before is None else _read(store, before)
-    final = int(np.searchsorted(times, order.before_us, side="right"))
+    final = count_up_to(times, order.before_us)
     newest = slice(max(0, final - count), final)
     times, ids = (np.concatenate(both) for both in ((times[newest], fresh[0]), (ids[newest], fresh[1])))
     with BlockWriter(files, path) as writer:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from braid.kernels.times import count_up_to
 from braid.placement.admission import ALWAYS
 from braid.runtime.orders import ReleaseOrder
 from braid.runtime.tasks.holding import HoldSink, Times, even_cuts, in_order, result_times
@@ -49,7 +49,7 @@ class SlotRelease:
         """The rows that stay, of the files that are written anew by this slot."""
         for file in self._order.absorbed[self._slot :: self._slots]:
             for batch, times in self._all(file):
-                first = int(np.searchsorted(times, self._order.until_us, side="right"))
+                first = count_up_to(times, self._order.until_us)
                 if first < len(times):
                     yield batch.slice(first)
 
@@ -113,5 +113,6 @@ def _within(runs: list[Run], after: int, until: int) -> list[Run]:
 def _cut(run: Run, after: int, until: int) -> Run:
     """The rows of a run later than `after`, up to `until`."""
     batch, times = run
-    first, last = np.searchsorted(times, [after, until], side="right")
-    return batch.slice(int(first), int(last - first)), times[int(first) : int(last)]
+    first, last = count_up_to(times, after), count_up_to(times, until)
+    last = max(first, last)
+    return batch.slice(first, last - first), times[first:last]

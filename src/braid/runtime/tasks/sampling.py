@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from braid.kernels.evaluate import evaluate
 from braid.kernels.keys import Keys
 from braid.kernels.rows import Rows
 from braid.kernels.sampling import frequent_keys
 from braid.plan.expressions import Column, Expression, columns_of
+from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 
 MOST_TEXT = 60
@@ -44,10 +47,18 @@ class KeySample:
 
 def _value(expression: Expression, row: Rows) -> str:
     if isinstance(expression, Column):
-        return str(row.array(expression.name)[0].as_py())
+        return _text_of(row.array(expression.name)[0])
     if expression.type not in READABLE:
         return ", ".join(_value(column, row) for column in columns_of(expression))
     vector = evaluate(expression, row.vector)
     if vector.valid is not None and not vector.valid.all():
         return "None"
     return str(vector.values[0])
+
+
+def _text_of(value: pa.Scalar) -> str:
+    """A value as text, also a time that Python's own types cannot hold."""
+    try:
+        return str(value.as_py())
+    except (OverflowError, ValueError):
+        return str(iso_time(value.value)) if pa.types.is_timestamp(value.type) else str(value.type)

@@ -65,7 +65,7 @@ class SlotSequence:
         tables: dict[int, list[pa.Table]] = {}
         for file in self._order.rewritten:
             for number, table in self._tables(file):
-                rows = table.filter(pc.greater(table[TIME], self._order.until_us))
+                rows = table.filter(pa.array(table[TIME].to_numpy() > self._order.until_us))
                 if rows.num_rows:
                     tables.setdefault(number, []).append(rows)
         return self._added_up(tables)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from braid.kernels.keys import Keys
 from braid.kernels.summing import HASH, TIME, add_up, unseen, with_hashes
+from braid.plan.instants import EARLIEST_US, clipped
 from braid.plan.summary import Summary
 from braid.runtime.tasks.segments import SegmentStore
 from braid.state.blocks import Segment
@@ -83,13 +84,12 @@ class ViewParts:
 
 
 def since(table: pa.Table, time_us: int) -> pa.Table:
-    return table.filter(pc.greater_equal(table[TIME], time_us))
+    return table.filter(pc.greater_equal(table[TIME], clipped(time_us)))
 
 
 def oldest_counting(newest_us: int | None, over_us: int | None) -> int:
     """The oldest result time that counts when the newest is this."""
-    least = int(np.iinfo(np.int64).min)
-    return least if newest_us is None or over_us is None else max(least, newest_us - over_us)
+    return EARLIEST_US if newest_us is None or over_us is None else clipped(newest_us - over_us)
 
 
 def _places(start: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
