@@ -14,16 +14,16 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from braid.errors import NondeterministicError, QueryError, SyntaxProblem, UnsupportedExpressionError
+from braid.errors import QueryError, SyntaxProblem, UnsupportedExpressionError
 from braid.plan.expressions import Column
 from braid.runtime.analysis.catalyst import Node, quiet
+from braid.runtime.analysis.changing import refuse_changing, refuse_clock_literals
 from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
 from braid.runtime.analysis.translate import Zone
 
 Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
 
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
-_CLOCKS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime"})
 _MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
 _MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;\s*line \d+|$)", re.DOTALL)
 
@@ -59,13 +59,15 @@ class Resolver:
             raise SyntaxProblem(f"The {place} is empty.", "A Spark SQL expression is needed.", "write one: o.a = q.b")
         try:
             with quiet():
-                return Node(self._parser.parseExpression(text))
+                parsed = Node(self._parser.parseExpression(text))
         except ParseException as error:
             raise SyntaxProblem(
                 f"The {place} cannot be parsed: {_spark_message(error)}",
                 _pointer(text, error),
                 "correct the Spark SQL at the caret.",
             ) from None
+        refuse_clock_literals(parsed, text, place)
+        return parsed
 
     def parses_to(self, text: str, *expected: Node) -> bool:
         """Whether the conjuncts of a text are exactly the expected trees."""
@@ -85,7 +87,7 @@ class Resolver:
         resolved = tuple(one for one in found if one is not None)
         sql = rewrite(text, resolved)
         node, name = self.resolve(sql, text, place)
-        _refuse_changing(node, text, place)
+        refuse_changing(node, text, place)
         return Analyzed(text, sql, parsed, resolved, node, name)
 
     def resolve(self, sql: str, written: str, place: Place) -> tuple[Node, str]:
@@ -157,18 +159,6 @@ def _refuse_plan(plan: Node, written: str, place: Place) -> None:
             unsupported(written, place, _MULTI_ROW[kind])
     if kinds != ["Project", "LocalRelation"]:
         unsupported(written, place, "something that is not an expression over single rows")
-
-
-def _refuse_changing(node: Node, text: str, place: Place) -> None:
-    clocks = [inner for inner in node.walk() if inner.kind in _CLOCKS]
-    if node.java.deterministic() and not clocks:
-        return
-    culprits = clocks or [inner for inner in node.walk() if not inner.java.deterministic()]
-    raise NondeterministicError(
-        f"The {place} {text} contains {culprits[-1].java.prettyName()}(), whose value may differ between evaluations.",
-        "The same rows must give the same result at any time, also after a restart.",
-        "compute it as a column of a stream's DataFrame, or use the event-time columns.",
-    )
 
 
 def _spark_message(error: AnalysisException | ParseException) -> str:
