@@ -13,7 +13,7 @@ import pytest
 from braid.errors import CorruptStateError, StorageError
 from braid.state.blocks import BlockReader, BlockWriter
 from braid.state.cache import LocalCopies
-from braid.state.files import ArrowFiles, Files, LocalFiles, locate
+from braid.state.files import ArrowFiles, Files, LocalFiles, escaped, locate
 from braid.state.records import read_record, write_record
 
 
@@ -83,7 +83,7 @@ def test_s3_needs_no_directories() -> None:
 
 @pytest.mark.parametrize(
     ("location", "path"),
-    [("/a/b", "/a/b"), ("file:///a/b%20c", "/a/b c"), ("file:/a/b", "/a/b"), ("/a/b/", "/a/b"), ("/a b", "/a b")],
+    [("/a/b", "/a/b"), ("file:///a/b%20c", "/a/b%20c"), ("file:/a/b", "/a/b"), ("/a/b/", "/a/b"), ("/a b", "/a b")],
 )
 def test_local_locations(location: str, path: str) -> None:
     files, found = locate(location)
@@ -197,3 +197,46 @@ def named(block: pa.Buffer) -> str:
     """The name that a block of these tests holds."""
     reader = BlockReader(block, "")
     return str(reader.batch(reader.segments[0]).column(0)[0])
+
+
+NAMES = [
+    "a b",
+    "a%20b",
+    "a%b",
+    "a#b",
+    "a?b=c",
+    "é🙂",
+    "a+b&c",
+    "a*",
+    "[a]",
+    "{a,b}",
+    "a\\b",
+    "a\nb",
+    ".a",
+    "_a",
+    "a:b",
+    "'\"",
+    "k=v",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_character_of_a_location_stands_for_itself(tmp_path: Path, name: str) -> None:
+    for location in (f"{tmp_path}/{name}", f"file://{tmp_path}/{name}", f"file:{tmp_path}/{name}"):
+        files, path = locate(location)
+        assert path == f"{tmp_path}/{name}"
+        files.make_directory(path)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_character_of_an_object_stands_for_itself(name: str) -> None:
+    _, path = pafs.FileSystem.from_uri(f"file{escaped(f':///bucket/team/{name}')}")
+    assert path == f"/bucket/team/{name}"
+    assert escaped("://bucket@host:9000/a b") == "://bucket@host:9000/a%20b"
+
+
+@pytest.mark.parametrize("location", ["file:state", "file://host/state", "file:", "data:v1/state", "ftp://host/x"])
+def test_a_location_that_no_storage_has_is_refused(location: str) -> None:
+    with pytest.raises(StorageError, match="Cannot use the location"):
+        locate(location)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.api.run import Run
+from braid.api.triggers import read_trigger
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
 from braid.errors import SinkError
@@ -17,8 +20,10 @@ from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
 from braid.plan.question import Question
 from braid.runtime.batch import scratch_location
-from braid.runtime.execution import Execution, Job
+from braid.runtime.execution import Execution, Job, require_free_name
+from braid.runtime.options import check_options
 from braid.runtime.outputs import SinkChoice, choose_sink, is_true
+from braid.runtime.placing import check_apart
 from braid.runtime.session import Settings, require_unchanged
 from braid.runtime.storage import qualify
 
@@ -54,11 +59,17 @@ class Writer:
 
     def format(self, source: str) -> Writer:
         """`parquet`, `memory`, `console`, `noop`, or any batch format of Spark's."""
+        given: object = source
+        if not isinstance(given, str) or not given.strip():
+            raise SinkError(
+                f"A format is a name, but got {source!r}.",
+                hint='For example .format("parquet"), "memory", "console", "noop", or a batch format of Spark\'s.',
+            )
         return replace(self, _format=source)
 
     def option(self, key: str, value: Any) -> Writer:
-        """`path`, `checkpointLocation`, `retention`, `endOfInput`, `stepColumn`, or an option of the format."""
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        """An option of Braid's (`braid.runtime.options` lists them) or of the format."""
+        text = _option_text(key, value)
         kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
         return replace(self, _options=(*kept, (key, text)))
 
@@ -71,26 +82,21 @@ class Writer:
 
     def queryName(self, name: str) -> Writer:
         """The name of the run; with format `memory`, also that of its table."""
+        given: object = name
+        if not isinstance(given, str) or not given.strip():
+            raise SinkError(f"A query name is text, but got {name!r}.", hint='For example .queryName("matches").')
         return replace(self, _name=name)
 
     def trigger(
         self,
         *,
-        processingTime: str | None = None,
+        processingTime: str | timedelta | None = None,
         once: bool | None = None,
         availableNow: bool | None = None,
+        **others: Any,
     ) -> Writer:
         """When steps run: every so often, or until what is there now is processed."""
-        given = {"processingTime": processingTime, "once": once, "availableNow": availableNow}
-        chosen = {name: value for name, value in given.items() if value}
-        if len(chosen) != 1:
-            raise SinkError(
-                f"A trigger needs exactly one of processingTime, once and availableNow, but got {len(chosen)}.",
-                hint='For example .trigger(processingTime="1 second") or .trigger(availableNow=True).',
-            )
-        if processingTime:
-            duration_us("processingTime", processingTime)
-        return replace(self, _trigger=tuple(chosen.items()))
+        return replace(self, _trigger=read_trigger(processingTime, once, availableNow, others))
 
     def foreachBatch(self, function: Callable[[DataFrame, int], None]) -> Writer:
         """Hand each step's results to a function, with the step's number."""
@@ -100,8 +106,8 @@ class Writer:
 
     def outputMode(self, mode: str) -> Writer:
         """`append`: every result once, for joins. `update`: the groups that a step changed, for aggregations."""
-        fitting = self._query.mode
-        if mode.lower() != fitting:
+        fitting, given = self._query.mode, str(mode)
+        if given.lower() != fitting:
             why = "a join, whose results never change" if fitting == "append" else "an aggregation, whose values change"
             raise SinkError(
                 f"The output mode {mode!r} does not fit {why}.",
@@ -115,7 +121,9 @@ class Writer:
         spark = writer._query.spark
         require_unchanged(spark, writer._query.settings)
         options = {name.lower(): value for name, value in writer._options}
+        writer._check(options)
         checkpoint = writer._checkpoint(options)
+        require_free_name(spark, writer._name, checkpoint)
         sink = choose_sink(
             spark,
             SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
@@ -140,6 +148,15 @@ class Writer:
         )
         return Run(Execution(spark, job), writer._name)
 
+    def _check(self, options: dict[str, str]) -> None:
+        """Refuse what cannot start, before anything is written."""
+        kind = "foreachbatch" if self._function is not None else self._format.lower()
+        check_options(kind, [name for name, _ in self._options])
+        for name in ("path", "checkpointLocation"):
+            if name.lower() in options and not options[name.lower()].strip():
+                raise SinkError(f"The option {name} is empty.", hint="Give a directory, as a path or a URI.")
+        check_apart(self._query.spark, self._query.frames, options.get("checkpointlocation"), options.get("path"))
+
     def _flush_at_end(self, options: dict[str, str]) -> bool:
         given = options.get("endofinput", "wait").lower()
         if given not in ("wait", "flush"):
@@ -160,3 +177,19 @@ class Writer:
             f"A run with {what} needs a checkpointLocation: it is where the query continues after a restart.",
             hint='Add .option("checkpointLocation", "...").',
         )
+
+
+def _option_text(key: object, value: object) -> str:
+    """An option's value as Spark passes it on; SinkError for what has no such form."""
+    if not isinstance(key, str) or not key.strip():
+        raise SinkError(f"The name of an option is text, but got {key!r}.", hint='For example .option("path", "out").')
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    raise SinkError(
+        f"The option {key} has the value {value!r}, but a value is text, a number, a boolean or a path.",
+        hint="Leave the option out for its default.",
+    )

@@ -22,7 +22,7 @@ from braid.runtime.session import is_one_host, slot_count
 from braid.runtime.sinks import STAGING, FileSink
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.steps import StepRunner
-from braid.runtime.storage import prove_shared, qualify
+from braid.runtime.storage import prove_shared, qualify, read_parquet
 from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
@@ -66,8 +66,8 @@ def run_batch(
     if not [name for name in files.list(f"{path}/result") if name.endswith(".parquet")]:
         return spark.createDataFrame([], schema)
     if plan.ordered:
-        return ordered_frame(spark, schema, [output])
-    return spark.read.schema(schema).parquet(output)
+        return ordered_frame(spark, schema, output)
+    return read_parquet(spark, output, schema=schema)
 
 
 def scratch_location(spark: SparkSession, purpose: str) -> str:

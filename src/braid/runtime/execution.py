@@ -26,6 +26,7 @@ from braid.errors import (
     PredicateError,
     QueryError,
     RunFailedError,
+    SinkError,
     StorageError,
     TakenOverError,
     shortened,
@@ -41,6 +42,7 @@ from braid.runtime.session import slot_count
 from braid.runtime.sources import Sources, nothing_known
 from braid.runtime.spark_cluster import SparkCluster
 from braid.runtime.spark_log import SPARK_DIRECTORY, last_commit, planned_rows
+from braid.runtime.spark_log_check import check_spark_log, checksum_failure
 from braid.runtime.spark_settings import applied, quick_crossing, quick_log
 from braid.runtime.status import describe_status, explain_now
 from braid.runtime.step_lock import StepLock
@@ -84,6 +86,18 @@ class _Stopping(Exception):
     """A batch that came after stop() was called; Spark keeps it for the next run."""
 
 
+def require_free_name(spark: SparkSession, name: str | None, checkpoint: str) -> None:
+    """SinkError if another query of the session has the name; a run on the same checkpoint is taken over instead."""
+    with _RUNNING_LOCK:
+        earlier = _RUNNING.get(checkpoint)
+    ending = earlier is not None and earlier.active and earlier._job.name == name
+    if name is not None and not ending and name in [query.name for query in spark.streams.active]:
+        raise SinkError(
+            f"A query named {name!r} is running in this session.",
+            hint="Stop it first with run.stop(), or give this one another .queryName.",
+        )
+
+
 class Execution:
     """Owns the steps, the Spark query and what they say; starts at once."""
 
@@ -115,6 +129,7 @@ class Execution:
         self._end_earlier_run()
         # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
         # Spark's commit is read first, because an older run that is still there may finish a step meanwhile.
+        check_spark_log(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")
         committed = self._last_spark_commit()
         last = self._checkpoint.last_manifest()
         check_in_step(-1 if last is None else last.batch, committed)
@@ -131,7 +146,10 @@ class Execution:
         self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
         self.late.clean()
         self._sources: Sources | None = None
-        self.query = SupervisedQuery(self._start, self._owner.require)
+        try:
+            self.query = SupervisedQuery(self._start, self._owner.require)
+        except (PySparkException, Py4JError) as error:
+            raise self._failure(error) from error
         if self._may_idle:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
         if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
@@ -253,6 +271,8 @@ class Execution:
             self._over.set()
 
     def _failure(self, error: Exception) -> BraidError:
+        if self.error is None:
+            self.error = checksum_failure(str(error))
         if self.error is None and FULL in str(error):
             self.error = StorageError(
                 f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +11,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError, brief_cause, shortened, text_of, without_stacks
 from braid.runtime.sinks import PublishedFile, sweep_staged
+from braid.runtime.storage import read_parquet
 from braid.runtime.tasks.holding import released_at
 from braid.state.files import Files
 from braid.state.manifest import Move
@@ -77,18 +78,20 @@ def read_staged(
     spark: SparkSession, schema: StructType, location: str, staged: list[dict[str, Any]], ordered: bool
 ) -> DataFrame:
     """Staged results as a DataFrame, sorted by result time where they are ordered: few in one partition."""
-    names = [f"{location}/{file['name']}" for file in staged]
+    names = [str(file["name"]) for file in staged]
     if not ordered:
-        return spark.read.schema(schema).parquet(*names)
+        return read_parquet(spark, location, names, schema)
     few = sum(file["rows"] for file in staged) <= ROWS_SORTED_TOGETHER
-    return ordered_frame(spark, schema, names, few)
+    return ordered_frame(spark, schema, location, names, few)
 
 
-def ordered_frame(spark: SparkSession, schema: StructType, paths: list[str], few: bool = False) -> DataFrame:
+def ordered_frame(
+    spark: SparkSession, schema: StructType, location: str, names: Sequence[str] = (), few: bool = False
+) -> DataFrame:
     """Released rows, sorted by the time they carry, which stays behind."""
     name = released_at(schema.names)
     timed = StructType([*schema.fields, StructField(name, LongType())])
-    frame = spark.read.schema(timed).parquet(*paths)
+    frame = read_parquet(spark, location, names, timed)
     # A column of this name, not a path into a struct, whatever the name is made of.
     time = f"`{name}`"
     ordered = frame.coalesce(1).sortWithinPartitions(time) if few else frame.orderBy(time)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from braid.errors import CorruptStateError
 from braid.plan.join import JoinPlan
+from braid.runtime.storage import read_parquet
 from braid.state.checkpoint import Checkpoint
 
 SCHEMA = "stream string, batch bigint, watermark timestamp, row string, reason string"
@@ -43,10 +44,8 @@ class LateRows:
         for stream in self._plan.streams:
             names = self._readable(stream.name)
             if names:
-                paths = [f"{self._location}/late/{stream.name}/{name}" for name in names]
-                found = found.unionByName(
-                    _table(self._spark.read.option("mergeSchema", "true").parquet(*paths), stream.name)
-                )
+                rows = read_parquet(self._spark, f"{self._location}/late/{stream.name}", names, merged=True)
+                found = found.unionByName(_table(rows, stream.name))
         return found
 
     def clean(self) -> None:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.errors import SinkError
 from braid.plan.question import Question
+from braid.runtime.analysis.catalyst import quiet
 from braid.runtime.frames import FrameSink
+from braid.runtime.options import GENERAL
 from braid.runtime.output_paths import OutputPath
 from braid.runtime.sinks import STAGING, DiscardSink, FileSink, Sink
 from braid.runtime.step_columns import choose_step_column, hidden_step_column, latest_of_groups
-from braid.runtime.storage import prove_shared, qualify
+from braid.runtime.storage import prove_shared, qualify, read_parquet
 from braid.runtime.tasks.stamping import with_step
 from braid.runtime.tasks.work import Locations
 from braid.state.files import locate
 
-OWN_OPTIONS = frozenset(
-    {"path", "checkpointlocation", "retention", "endofinput", "stepcolumn", "acceptchangedfunctions", "sharedpath"}
-)
+WHOLE = re.compile(r"[0-9]{1,9}")
 COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli")
 
 
@@ -135,6 +138,7 @@ def _memory(
             'The format "memory" needs a name for its table.',
             hint='Add .queryName("..."), then read spark.table("...").',
         )
+    _require_view_name(spark, name)
     location = f"{checkpoint}/memory"
     files, path = locate(location)
     summary = question.summary
@@ -144,7 +148,7 @@ def _memory(
     read = schema if step_column is None else StructType([*schema.fields, StructField(step_column, LongType())])
 
     def refresh() -> None:
-        rows = spark.read.schema(read).parquet(location)
+        rows = read_parquet(spark, location, schema=read)
         table = rows if groups is None else latest_of_groups(rows, groups, question.ordered)
         table.createOrReplaceTempView(name)
 
@@ -181,15 +185,14 @@ def publish_schema(location: str, query: str, schema: pa.Schema, is_first: bool)
 
 def _frame_function(choice: SinkChoice, step_column: str | None) -> Callable[[DataFrame, int], None]:
     if choice.format.lower() == "console":
-        rows = int(choice.option("numRows") or 20)
-        truncate = (choice.option("truncate") or "true").lower() == "true"
+        rows, truncate = _shown_rows(choice), _shown_width(choice)
 
         def show(frame: DataFrame, step: int) -> None:
             print(f"{'-' * 43}\nBatch: {step}\n{'-' * 43}")
             frame.show(rows, truncate)
 
         return show
-    options = {key: value for key, value in choice.options.items() if key.lower() not in OWN_OPTIONS}
+    options = {key: value for key, value in choice.options.items() if key.lower() not in GENERAL}
     path = choice.option("path")
 
     def write(frame: DataFrame, step: int) -> None:
@@ -198,3 +201,38 @@ def _frame_function(choice: SinkChoice, step_column: str | None) -> Callable[[Da
         frame.write.format(choice.format).options(**options).mode("append").save(path)
 
     return write
+
+
+def _shown_rows(choice: SinkChoice) -> int:
+    given = choice.option("numRows") or "20"
+    if not WHOLE.fullmatch(given):
+        raise SinkError(f"The option numRows is a whole number, but got {given!r}.", hint='For example "20".')
+    return int(given)
+
+
+def _shown_width(choice: SinkChoice) -> bool | int:
+    given = (choice.option("truncate") or "true").lower()
+    if given in ("true", "false"):
+        return given == "true"
+    if not WHOLE.fullmatch(given):
+        raise SinkError(
+            f"The option truncate is true, false or a number of characters, but got {given!r}.",
+            hint="With true, the default, values are cut after 20 characters.",
+        )
+    return int(given)
+
+
+def _require_view_name(spark: SparkSession, name: str) -> None:
+    """Refuse what cannot be the name of a temporary view, before anything is written."""
+    parser: Any = spark._jsparkSession.sessionState().sqlParser()
+    try:
+        with quiet():
+            parts = parser.parseMultipartIdentifier(name)
+        plain = int(parts.size()) == 1
+    except PySparkException:
+        plain = False
+    if not plain:
+        raise SinkError(
+            f'The name {name!r} cannot be that of a table of the format "memory".',
+            hint="Use letters, digits and underscores in .queryName, without a database.",
+        )

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from braid.errors import BraidError, StorageError
 from braid.runtime.session import is_one_host, use_this_python
 from braid.state.files import locate, scheme_of
 
+PATTERNS = frozenset("*?[]{}\\")
+
 
 def qualify(spark: SparkSession, location: str, what: str) -> str:
-    """The location as Spark reads it: below its working directory, on its default filesystem.
+    """The location as Spark reads it: below its working directory, on its default filesystem, every character itself.
 
     A path that turns out to be local is refused where tasks run on other hosts; a `file:` URI says it is shared.
     """
+    if not location.strip():
+        raise StorageError(f"The {what} is empty.", hint="Give a directory, as a path or a URI.")
     if scheme_of(location):
+        locate(location)
         return location.rstrip("/")
-    jvm: Any = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(location)
-    qualified = str(path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString())
+    qualified = hadoop_location(spark, location)
     if scheme_of(qualified) != "file":
         return qualified
     if not is_one_host(spark):
@@ -33,6 +39,44 @@ def qualify(spark: SparkSession, location: str, what: str) -> str:
             hint="Give a location that all hosts share: hdfs://, s3a://, gs://, abfss://, file:/// for a shared mount.",
         )
     return locate(qualified)[1]
+
+
+def hadoop_location(spark: SparkSession, location: str) -> str:
+    """A location with its scheme, as Spark would complete it."""
+    if scheme_of(location):
+        return location.rstrip("/")
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(location)
+        return str(path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString())
+    except (PySparkException, Py4JError) as error:
+        raise StorageError(
+            f"The location {location!r} is not one that Spark can read: {str(error).splitlines()[0]}",
+            hint="Give an absolute path, or a URI such as s3a://bucket/directory.",
+        ) from None
+
+
+def read_parquet(
+    spark: SparkSession,
+    directory: str,
+    names: Sequence[str] = (),
+    schema: StructType | None = None,
+    *,
+    merged: bool = False,
+) -> DataFrame:
+    """The named Parquet files of a directory, or all of them; its name is read as it is, whatever is in it.
+
+    `merged`: the files may have different columns.
+    Spark reads `*`, `?`, `[`, `{` and backslashes in a path as patterns. It can be told not to, but reads several such
+    paths several times each: so the directory is given once, and the names as a filter.
+    """
+    reader = spark.read.option("mergeSchema", str(merged).lower())
+    reader = reader if schema is None else reader.schema(schema)
+    if not PATTERNS & set(directory):
+        return reader.parquet(*(f"{directory}/{name}" for name in names)) if names else reader.parquet(directory)
+    if names:
+        reader = reader.option("pathGlobFilter", "{" + ",".join(names) + "}")
+    return reader.option("__globPaths__", "false").parquet(directory)
 
 
 def prove_shared(spark: SparkSession, location: str, what: str) -> None:

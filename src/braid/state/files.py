@@ -10,13 +10,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
-from urllib.parse import unquote, urlparse
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -27,6 +28,9 @@ LOCAL_SCHEMES = ("", "file")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 KNOWN_SCHEMES = ("file", "s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 BUFFER_BYTES = 1 << 20
+# A single letter before a colon is no scheme but part of a name.
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+LOCAL_URI = re.compile(r"file:(?://)?(/(?!/).*)", re.DOTALL)
 
 
 class Files(Protocol):
@@ -238,22 +242,25 @@ class ArrowFiles:
 
 def scheme_of(location: str) -> str:
     """The scheme of a location; empty for a plain path."""
-    scheme = urlparse(location).scheme
-    return "" if len(scheme) == 1 else scheme
+    found = SCHEME.match(location)
+    return "" if found is None else found[1]
 
 
 def locate(location: str) -> tuple[Files, str]:
-    """The filesystem a location is on, and its path there."""
+    """The filesystem a location is on, and its path there.
+
+    Every character stands for itself, in URIs too, as for Spark: `%20` is no space and `#` begins no fragment.
+    """
     scheme = scheme_of(location)
     if scheme in LOCAL_SCHEMES:
-        path = unquote(urlparse(location).path) if scheme else location
-        return LocalFiles(), os.path.abspath(path)
+        return LocalFiles(), os.path.abspath(_local_path(location) if scheme else location)
     if scheme not in KNOWN_SCHEMES:
         raise StorageError(
             f"Cannot use the location {location!r}: the scheme {scheme!r} is not known.",
-            hint=f"Use a path, or one of {', '.join(s + '://' for s in KNOWN_SCHEMES)}.",
+            hint=f"Use one of {', '.join(s + '://' for s in KNOWN_SCHEMES)}, or a path; one with a colon in its first "
+            "name must be absolute.",
         )
-    uri = ARROW_SCHEMES.get(scheme, scheme) + location[len(scheme) :]
+    uri = ARROW_SCHEMES.get(scheme, scheme) + escaped(location[len(scheme) :])
     try:
         filesystem, path = pafs.FileSystem.from_uri(uri)
     except (OSError, pa.ArrowException) as error:
@@ -262,6 +269,24 @@ def locate(location: str) -> tuple[Files, str]:
             hint="Tasks use pyarrow's filesystems: give the Python workers the same credentials as Spark has.",
         ) from error
     return ArrowFiles(filesystem, scheme), path.rstrip("/")
+
+
+def _local_path(location: str) -> str:
+    """The path of a `file:` URI."""
+    found = LOCAL_URI.fullmatch(location)
+    if found is None:
+        raise StorageError(
+            f"Cannot use the location {location!r}: a file: URI has an absolute path and no host.",
+            hint="Write it as in file:///data/state, or as a plain path.",
+        )
+    return found[1]
+
+
+def escaped(rest: str) -> str:
+    """What follows the scheme, for a reader of URIs: the name of the host or bucket as it is, the path escaped."""
+    slashes = len(rest) - len(rest.removeprefix("://"))
+    host, slash, path = rest[slashes:].partition("/")
+    return rest[:slashes] + host + slash + quote(path, safe="/")
 
 
 def read_required(files: Files, path: str, what: str) -> bytes:
