@@ -112,6 +112,7 @@ class Execution:
         self._over = threading.Event()
         self._over.set()
         self._state = "starting"
+        self._started = False
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
         accept = job.accept_changed_functions
@@ -150,6 +151,7 @@ class Execution:
             self.query = SupervisedQuery(self._start, self._owner.require)
         except (PySparkException, Py4JError) as error:
             raise self._failure(error) from error
+        self._started = True
         if self._may_idle:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
         if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
@@ -238,8 +240,8 @@ class Execution:
 
     @property
     def active(self) -> bool:
-        """Whether steps may still run."""
-        return bool(self.query.isActive) or not self._over.is_set()
+        """Whether steps may still run; none can of a run that failed to start."""
+        return self._started and (bool(self.query.isActive) or not self._over.is_set())
 
     def _refuse_inside(self, verb: str, reason: str) -> None:
         if self._step.is_mine:
