@@ -111,10 +111,21 @@ def main(spec_file: str) -> None:
         lay_wire(Tripwire(Kill(**spec["kill"])))
     spark = start_session(spec["master"], spec["scratch"])
     runs = [start(spark, Job(**job)) for job in spec["jobs"]]
-    for run in runs:
-        run.awaitTermination()
+    ended = [how_it_ended(run) for run in runs]
     print(json.dumps({"done": [run.lastProgress for run in runs]}))
+    print(f"ended: {json.dumps(ended)}", flush=True)
     spark.stop()
+
+
+def how_it_ended(run: Any) -> str:
+    """A run may be taken over by one of another process; any other error is raised."""
+    from braid.errors import TakenOverError
+
+    try:
+        run.awaitTermination()
+    except TakenOverError as error:
+        return str(error)
+    return "finished"
 
 
 def lay_wire(wire: Tripwire) -> None:

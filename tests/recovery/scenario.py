@@ -191,4 +191,7 @@ class Child:
         self.process.wait()
 
     def log(self) -> str:
-        return self._log.read_text()[-4000:]
+        return self.whole_log()[-4000:]
+
+    def whole_log(self) -> str:
+        return self._log.read_text()

@@ -38,7 +38,7 @@ class SupervisedQuery:
         self._require_owner = require_owner
         self._stopping = threading.Event()
         self._over = threading.Event()
-        self._query = start()
+        self._query = self._begin()
         self._taken_over: BraidError | None = None
         threading.Thread(target=self._watch, name="braid-watch", daemon=True).start()
 
@@ -81,7 +81,7 @@ class SupervisedQuery:
                 if restarts == RESTARTS or not self._met_another_run():
                     return
                 restarts += 1
-                self._query = self._start()
+                self._query = self._begin()
         except BraidError as error:
             self._taken_over = error
             with suppress(PySparkException, Py4JError):
@@ -90,6 +90,17 @@ class SupervisedQuery:
             return  # the session is gone; whoever awaits the run is told so
         finally:
             self._over.set()
+
+    def _begin(self) -> StreamingQuery:
+        """Start the query; two that start at once meet where Spark makes its log."""
+        for _ in range(RESTARTS):
+            try:
+                return self._start()
+            except (PySparkException, Py4JError) as error:
+                if MEETINGS.search(str(error)) is None:
+                    raise
+                self._require_owner()
+        return self._start()
 
     def _await_query(self) -> None:
         """Until the query has ended; looks after the ownership meanwhile."""
