@@ -134,6 +134,10 @@ class CorruptStateError(BraidError):
     """A state file that is missing, truncated or fails its checksum."""
 
 
+class StorageWarning(UserWarning):
+    """The storage does not keep a promise that Braid can do without only if the user takes care."""
+
+
 class StorageError(BraidError):
     """The storage refused an operation: full, read-only, unreachable."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from braid.errors import RecoveryError
+import warnings
+
+from braid.errors import RecoveryError, StorageWarning
 from braid.runtime.sinks import Sink
 from braid.state.checkpoint import Checkpoint
 from braid.state.ownership import Ownership, claim
@@ -10,6 +12,14 @@ from braid.state.ownership import Ownership, claim
 
 def claim_for(checkpoint: Checkpoint, sink: Sink, run: str, now_ms: int) -> Ownership:
     """Claim a checkpoint for a run, with a number above those of all runs whose results are to be seen."""
+    reason = checkpoint.files.why_not_exclusive(checkpoint.path)
+    if reason:
+        warnings.warn(
+            f"The storage of the checkpoint {checkpoint.path} cannot keep two runs apart that commit at the same "
+            f"moment: {reason}. Make sure that only one run uses the checkpoint.",
+            StorageWarning,
+            stacklevel=2,
+        )
     above = max((file.owner for file in sink.published_files()), default=0)
     return claim(checkpoint.files, checkpoint.path, run, now_ms, above)
 

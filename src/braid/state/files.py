@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from braid.errors import CorruptStateError, StorageError
+from braid.state.exclusive import ExclusiveWriter, exclusive_writer
 
 LOCAL_SCHEMES = ("", "file")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
@@ -50,6 +51,9 @@ class Files(Protocol):
     def delete(self, path: str) -> None: ...
     def delete_tree(self, directory: str) -> None: ...
     def make_directory(self, directory: str) -> None: ...
+    def why_not_exclusive(self, directory: str) -> str:
+        """Why `write_new` could overwrite what another process writes at the same moment; empty if it cannot."""
+        ...
 
 
 @contextmanager
@@ -170,13 +174,18 @@ class LocalFiles:
         with _explained("create", directory):
             os.makedirs(directory, exist_ok=True)
 
+    def why_not_exclusive(self, directory: str) -> str:
+        return ""
+
 
 class ArrowFiles:
     """Any filesystem pyarrow reaches. Renames are atomic on HDFS only."""
 
-    def __init__(self, filesystem: pafs.FileSystem, scheme: str) -> None:
+    def __init__(self, filesystem: pafs.FileSystem, scheme: str, uri: str = "") -> None:
         self.filesystem = filesystem
         self.scheme = scheme
+        self.uri = uri
+        self._exclusive: ExclusiveWriter | None = None
         self.atomic_rename = scheme == "hdfs"
         self._needs_directories = filesystem.type_name != "s3"
 
@@ -201,6 +210,10 @@ class ArrowFiles:
 
     def write_new(self, path: str, data: bytes) -> None:
         """Object stores show an object when it is whole; where renames are atomic, the file is renamed when it is."""
+        if self._exclusive is not None:
+            with _explained("write", path):
+                self._exclusive.create(path, data)
+            return
         if self.exists(path):
             raise FileExistsError(errno.EEXIST, "already written", path)
         written = f"{path}.{uuid.uuid4().hex}" if self.atomic_rename else path
@@ -239,6 +252,13 @@ class ArrowFiles:
             with _explained("create", directory):
                 self.filesystem.create_dir(directory, recursive=True)
 
+    def why_not_exclusive(self, directory: str) -> str:
+        """Once this was asked, records are created exclusively where the store can."""
+        if self.atomic_rename or self._exclusive is not None:
+            return ""
+        self._exclusive, reason = exclusive_writer(self.uri, directory)
+        return reason
+
 
 def scheme_of(location: str) -> str:
     """The scheme of a location; empty for a plain path."""
@@ -268,7 +288,7 @@ def locate(location: str) -> tuple[Files, str]:
             f"Cannot reach the location {location!r}: {error}",
             hint="Tasks use pyarrow's filesystems: give the Python workers the same credentials as Spark has.",
         ) from error
-    return ArrowFiles(filesystem, scheme), path.rstrip("/")
+    return ArrowFiles(filesystem, scheme, uri), path.rstrip("/")
 
 
 def _local_path(location: str) -> str:

@@ -78,6 +78,9 @@ class FailingFiles:
         with self._counted("delete tree", directory):
             self._files.delete_tree(directory)
 
+    def why_not_exclusive(self, directory: str) -> str:
+        return self._alive().why_not_exclusive(directory)
+
     def make_directory(self, directory: str) -> None:
         with self._counted("make directory", directory):
             self._files.make_directory(directory)

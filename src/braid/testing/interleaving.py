@@ -116,6 +116,9 @@ class InterleavedFiles:
         self._give_way()
         self._files.delete_tree(directory)
 
+    def why_not_exclusive(self, directory: str) -> str:
+        return self._files.why_not_exclusive(directory)
+
     def make_directory(self, directory: str) -> None:
         self._give_way()
         self._files.make_directory(directory)
