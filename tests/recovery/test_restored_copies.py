@@ -23,13 +23,14 @@ ONLY = os.environ.get("BRAID_SEED")
 SEEDS = [int(ONLY)] if ONLY else list(range(300, 340))
 
 
-def run_from(case: Case, directory: Path, first: int, last: int, files: FailingFiles | None = None) -> None:
+def run_from(case: Case, directory: Path, first: int, last: int, files: FailingFiles | None = None) -> InlineQuery:
     """One run over the batches `first` to `last`, as Spark offers them after a restart."""
     clock = ManualClock(case.clock_ms[0])
     query = InlineQuery(case.question, str(directory), clock=clock, files=files)
     for batch in range(max(first, query.last_batch + 1), last):
         clock.now_ms = case.clock_ms[batch]
         query.run(batch, case.tables(batch))
+    return query
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -51,8 +52,7 @@ def test_results_after_an_older_copy_come_once(seed: int, tmp_path: Path) -> Non
                 run_from(case, tmp_path, copied, end, FailingFiles(LocalFiles(), chance.randint(1, 25), moment))
             except InjectedCrash:
                 continue
-    run_from(case, tmp_path, copied, end)
-    query = InlineQuery(case.question, str(tmp_path))
+    query = run_from(case, tmp_path, copied, end)
     assert results_of(case, query.published()) == case.expected, case.describe()
 
 
