@@ -17,7 +17,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
 from braid.kernels import join as kernel
-from braid.kernels import search, tiles
+from braid.kernels import search, sizes, tiles
 from braid.optimizer.strategies import Strategy
 from braid.runtime.tasks import derived, exchange, ingest, probe, results, work
 from braid.state.files import ArrowFiles
@@ -48,6 +48,7 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (merging, "FAN_IN", 2),
     (merging, "CLOSED_FAN_IN", 2),
     (merging, "BASE_ROWS", 4),
+    (sizes, "PIECE_BYTES", 200),
 )
 
 

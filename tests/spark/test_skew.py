@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import braid
-from braid.runtime.tasks.sampling import MOST_TEXT
+from braid.kernels.readable import MOST_TEXT
 from tests.oracle.feeds import Feed, Place, at
 
 ROW = "id bigint, ts timestamp, name string"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +12,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from braid.errors import PredicateError
+from braid.errors import PredicateError, shortened, text_of
+from braid.kernels.blame import blamed
 from braid.kernels.evaluate import Evaluator, is_true
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.plan.predicate import Conjunct, PythonPredicate
 
 Mask = npt.NDArray[np.bool_]
+Calls = Callable[[Conjunct, Pairs], AbstractContextManager[None]]
+
+MOST_SAID = 1000
+MEND = "Fix the function and start the query again: it continues with the same batch."
+NOT_TEXT = (
+    "A string of Spark's may hold bytes that are no UTF-8. Let the function work on array.cast(pa.binary()), or keep "
+    "such rows out by a condition before it, such as is_valid_utf8(s); then start the query again."
+)
+CALLS: ContextVar[Calls] = ContextVar("calls", default=lambda conjunct, pairs: nullcontext())
+"""What surrounds every call of a user's function."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +51,26 @@ def passing(pairs: Pairs, checks: Sequence[Check]) -> Pairs:
     for check in checks:
         if pairs.length == 0:
             return pairs
-        passed = _call(check.conjunct, pairs) if check.evaluator is None else is_true(check.evaluator(pairs.vector))
-        pairs = pairs.where(np.broadcast_to(passed, (pairs.length,)))
+        pairs = pairs.where(np.broadcast_to(_passed(check, pairs), (pairs.length,)))
     return pairs
+
+
+def _passed(check: Check, pairs: Pairs) -> Mask:
+    """Where a check is true; what it raises names the check and a pair."""
+
+    def evaluate(some: Pairs) -> Mask:
+        return _call(check.conjunct, some) if check.evaluator is None else is_true(check.evaluator(some.vector))
+
+    try:
+        return evaluate(pairs)
+    except PredicateError as error:
+        named = blamed(check.conjunct, pairs, error, evaluate)
+        raise named from named.__cause__
+
+
+def columns_read(checks: Iterable[Check]) -> frozenset[str]:
+    """The columns that checks gather."""
+    return frozenset(column.name for check in checks for column in check.conjunct.columns)
 
 
 def passing_rows(rows: Rows, conjuncts: Iterable[Conjunct]) -> Positions:
@@ -57,11 +87,14 @@ def _call(conjunct: Conjunct, pairs: Pairs) -> Mask:
         raise RuntimeError(f"nothing here can evaluate {conjunct.sql}")
     arrays = {column.name: pairs.array(column.name) for column in conjunct.columns}
     try:
-        result = predicate.function(*(arrays[name] for name in predicate.columns))
-    except Exception as error:  # the function is the user's own, and may raise anything
+        with CALLS.get()(conjunct, pairs):
+            result = predicate.function(*(arrays[name] for name in predicate.columns))
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        # The function is the user's own, and may raise anything; what would end the worker is an error like others.
+        said = shortened(text_of(error), MOST_SAID)
         raise PredicateError(
-            f"The Python predicate {predicate.name} raised {type(error).__name__}: {error}",
-            hint="Fix the function and start the query again: it continues with the same batch.",
+            f"The Python predicate {predicate.name} raised {type(error).__name__}: {said}",
+            hint=NOT_TEXT if isinstance(error, UnicodeDecodeError) else MEND,
         ) from error
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels.keys import Keys, combine, value_keys
+from braid.kernels.sizes import byte_cuts
 
 Words = npt.NDArray[np.uint64]
 
 ABSENT = np.int64(0x5BD1E995)
 PRIME = np.uint64(0x100000001B3)
+BYTES_AT_ONCE = 1 << 22
 
 
 def row_hashes(columns: Sequence[pa.Array], length: int) -> Keys:
@@ -24,7 +26,7 @@ def row_hashes(columns: Sequence[pa.Array], length: int) -> Keys:
 
 def _column_hashes(column: pa.Array) -> Keys:
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        return np.concatenate([np.zeros(0, np.int64), *(_column_hashes(chunk) for chunk in column.chunks)])
     hashes = _value_hashes(column)
     if column.null_count:
         hashes = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, ABSENT)
@@ -56,19 +58,43 @@ def _fixed_hashes(column: pa.Array) -> Keys:
 
 
 def _text_hashes(column: pa.Array) -> Keys:
-    """Bytes as the digits of a number in a large base, added up for all values at once."""
+    """Bytes as the digits of a number in a large base; a digit needs eight bytes of memory, so few at a time."""
     column = pc.fill_null(column, b"") if column.null_count else column
+    if len(column) == 0:
+        return np.zeros(0, np.int64)
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
     lengths = np.diff(offsets)
-    if lengths.sum() == 0:
-        return np.zeros(len(column), np.int64)
-    data = np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].astype(np.uint64) + np.uint64(1)
-    place = np.arange(len(data)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-    totals = np.zeros(len(column) + 1, np.uint64)
-    digits = data * _powers(int(lengths.max()))[place]
+    totals = np.zeros(len(column), np.uint64)
+    if lengths.any():
+        data = np.frombuffer(column.buffers()[2], np.uint8)
+        for cut in byte_cuts(lengths, BYTES_AT_ONCE):
+            ends = offsets[cut.start : cut.stop + 1]
+            long = ends[-1] - ends[0] > BYTES_AT_ONCE
+            totals[cut] = _long_sum(data[ends[0] : ends[-1]]) if long else _digit_sums(data, ends)
+    return (totals ^ (lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))).view(np.int64)
+
+
+def _digit_sums(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Words:
+    """The numbers of neighbouring values."""
+    lengths = np.diff(offsets)
+    totals = np.zeros(len(lengths), np.uint64)
     filled = np.flatnonzero(lengths)
-    totals[filled] = np.add.reduceat(digits, (offsets[:-1] - offsets[0])[filled])
-    return (totals[:-1] ^ (lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))).view(np.int64)
+    if len(filled):
+        digits = data[offsets[0] : offsets[-1]].astype(np.uint64) + np.uint64(1)
+        place = np.arange(len(digits)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+        digits *= _powers(int(lengths.max()))[place]
+        totals[filled] = np.add.reduceat(digits, (offsets[:-1] - offsets[0])[filled])
+    return totals
+
+
+def _long_sum(data: npt.NDArray[np.uint8]) -> np.uint64:
+    """The number of one long value, whose later pieces are worth more by a power of the base."""
+    total, powers = 0, _powers(BYTES_AT_ONCE)
+    for start in range(0, len(data), BYTES_AT_ONCE):
+        piece = data[start : start + BYTES_AT_ONCE].astype(np.uint64) + np.uint64(1)
+        worth = pow(int(PRIME), start, 1 << 64)
+        total += int((piece * powers[: len(piece)]).sum(dtype=np.uint64)) * worth
+    return np.uint64(total % (1 << 64))
 
 
 def _powers(count: int) -> Words:

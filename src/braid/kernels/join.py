@@ -1,6 +1,6 @@
 """The join of probing rows with one stored segment: candidates from an index, then every check, exactly.
 
-Candidates come in bounded pieces, so memory does not grow with the number of matches.
+Candidates come in pieces of bounded rows and bytes, so memory does not grow with the number of matches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy as np
 
-from braid.kernels.checks import Mask, passing
+from braid.kernels.checks import Mask, columns_read, passing
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs
@@ -42,7 +42,7 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
         for pairs in found:
             if pairs.length:
                 counters.matched += pairs.length
-                yield pairs
+                yield from pairs.pieces(constant=probing.constant_bytes)
 
 
 def _match_pairs(
@@ -54,7 +54,8 @@ def _match_pairs(
             pairs = pairs.where(_in_window(probing, segment, pairs))
         if probing.rulers:
             pairs = pairs.where(_among_last(probing, pairs))
-        yield passing(pairs, probing.checks)
+        for piece in pairs.pieces(columns_read(probing.checks)):
+            yield passing(piece, probing.checks)
 
 
 def _may_meet(probing: Probing, segment: StoredSegment) -> bool:

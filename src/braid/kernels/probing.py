@@ -17,6 +17,7 @@ from braid.kernels.ranks import Ruler
 from braid.kernels.rows import Rows
 from braid.kernels.search import Limits
 from braid.kernels.times import shifted
+from braid.plan.expressions import Constant, Expression, walk
 from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.plan.join import Bound, JoinPlan, Probe
 
@@ -59,7 +60,7 @@ class Probing:
 
     There is a window for every stream of the stored rows; `earliest` and `latest` hold for the time of a stored row as
     `row_times` has it. `room` is how large a stored number may be before the integer arithmetic of a bound could
-    overflow. `rulers` count the rows of streams whose windows do.
+    overflow. `rulers` count the rows of streams whose windows do. `constant_bytes` is what literals add to a result.
     """
 
     plan: JoinPlan
@@ -74,6 +75,7 @@ class Probing:
     room: float
     rulers: Mapping[int, Ruler] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
+    constant_bytes: int = 0
 
     def until(self, time_us: int) -> Probing:
         """The same, for stored rows up to an event time only."""
@@ -104,7 +106,16 @@ def prepare(
     earliest = windows[0].earliest if len(windows) == 1 else _earliest(plan, joined, probe.stream, rows)
     latest = windows[0].latest
     counting = {n: ruler for n, ruler in (rulers or {}).items() if n in (*joined, *plan.members(probe.stream))}
-    return Probing(plan, probe, rows, checks, key, limits, windows, earliest, latest, room, counting, counters)
+    constants = sum(_literal_bytes(output.expression) for output in plan.outputs)
+    return Probing(
+        plan, probe, rows, checks, key, limits, windows, earliest, latest, room, counting, counters, constants
+    )
+
+
+def _literal_bytes(expression: Expression | None) -> int:
+    """The bytes of the texts in an expression, which every row of its value may hold."""
+    nodes = () if expression is None else walk(expression)
+    return sum(len(node.value) for node in nodes if isinstance(node, Constant) and isinstance(node.value, str | bytes))
 
 
 def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> tuple[Window, ...]:

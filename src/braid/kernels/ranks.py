@@ -44,6 +44,13 @@ def make_ruler(times: Numbers, ids: Numbers, count: int) -> Ruler:
     return Ruler(times, ids[order], order, count)
 
 
+def _wide(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; text by its bytes, under offsets that hold any number of them."""
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        column = column.cast(pa.large_binary())
+    return column.combine_chunks()
+
+
 def line_up(times: Numbers, values: pa.Table) -> Numbers:
     """The positions of rows in order: by time, among equals by the columns from left to right, NULL first."""
     order = np.argsort(times, kind="stable")
@@ -52,10 +59,9 @@ def line_up(times: Numbers, values: pa.Table) -> Numbers:
     tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
     if len(tied) == 0:
         return order
-    some = values.take(pa.array(order[tied]))
     keys = {"time": pa.array(ordered[tied])}
-    for number in range(some.num_columns):
-        column = some.column(number).combine_chunks()
+    for number in range(values.num_columns):
+        column = _wide(values.column(number)).take(pa.array(order[tied]))
         keys[f"known{number}"] = column.is_valid().cast(pa.int8())
         keys[f"value{number}"] = orderable(column)
     names = [(name, "ascending") for name in keys]

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from braid.kernels import sizes
+from braid.kernels.sizes import Sizes, byte_cuts, total_bytes, value_sizes
 from braid.kernels.vectors import Vector, to_vector
 
 Positions = npt.NDArray[np.int64]
@@ -25,6 +27,7 @@ class Rows:
         self.types = types
         self.length = length
         self._vectors: dict[str, Vector] = {}
+        self._sizes: dict[str, tuple[Sizes | int, int]] = {}
 
     @staticmethod
     def from_batch(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
@@ -42,6 +45,27 @@ class Rows:
     def times(self, name: str) -> npt.NDArray[np.int64]:
         """An event-time column as microseconds; stored rows have no null times."""
         return np.asarray(self.vector(name).values)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all rows."""
+        return total_bytes(self.columns.values())
+
+    def size_of(self, name: str) -> tuple[Sizes | int, int]:
+        """The bytes of the values of a column, and of the largest."""
+        found = self._sizes.get(name)
+        if found is None:
+            own = value_sizes(self.columns[name])
+            found = self._sizes[name] = (own, own if isinstance(own, int) else int(own.max(initial=0)))
+        return found
+
+    def pieces(self) -> Iterator[Rows]:
+        """The rows in pieces of bounded size."""
+        if self.nbytes <= sizes.PIECE_BYTES:
+            yield self
+            return
+        for cut in byte_cuts(sizes.row_sizes(self.columns.values(), self.length)):
+            yield self.slice(cut.start, cut.stop)
 
     def slice(self, start: int, stop: int) -> Rows:
         columns = {name: column.slice(start, stop - start) for name, column in self.columns.items()}
@@ -103,11 +127,46 @@ class Pairs:
             return self
         return Pairs(self.left, self.right, self.left_positions[mask], self.right_positions[mask])
 
+    def pieces(self, names: Collection[str] | None = None, constant: int = 0) -> Iterator[Pairs]:
+        """The pairs in pieces whose values, of the named columns or of all, are of bounded size when gathered.
+
+        `constant` is how many bytes every pair takes besides.
+        """
+        sides = [(self.left, self.left_positions), (self.right, self.right_positions)]
+        read = [(rows.size_of(name), at) for rows, at in sides for name in rows.columns if _among(name, names)]
+        if self.length * (constant + sum(largest for (_, largest), _ in read)) <= sizes.PIECE_BYTES:
+            yield self
+            return
+        every = np.full(self.length, constant, np.int64)
+        for (own, _), positions in read:
+            every += own if isinstance(own, int) else own[positions]
+        for cut in byte_cuts(every):
+            yield Pairs(self.left, self.right, self.left_positions[cut], self.right_positions[cut])
+
     def to_rows(self) -> Rows:
         """The pairs as rows with the columns of both sides."""
         names = [*self.left.columns, *self.right.columns]
         columns = {name: self.array(name) for name in names}
         return Rows(columns, {**self.left.types, **self.right.types}, self.length)
+
+
+def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
+    """Rows of neighbouring parts joined while they are of bounded size."""
+    held: list[Rows] = []
+    size = 0
+    for part in parts:
+        for piece in part.pieces():
+            if held and size + piece.nbytes > sizes.PIECE_BYTES:
+                yield concat_rows(held)
+                held, size = [], 0
+            held.append(piece)
+            size += piece.nbytes
+    if held:
+        yield concat_rows(held)
+
+
+def _among(name: str, names: Collection[str] | None) -> bool:
+    return names is None or name in names
 
 
 def gather(vector: Vector, positions: Positions) -> Vector:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.errors import PredicateError
-from braid.kernels.checks import Check, Mask, passing
+from braid.kernels.checks import Check, Mask, columns_read, passing
 from braid.kernels.evaluate import is_true, tileable
 from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions, Rows
@@ -61,10 +61,15 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
                 found.append(pairs)
                 waiting += pairs.length
             if waiting >= most:
-                yield passing(_together(found), rest)
+                yield from _passing_pieces(_together(found), rest)
                 found, waiting = [], 0
     if found:
-        yield passing(_together(found), rest)
+        yield from _passing_pieces(_together(found), rest)
+
+
+def _passing_pieces(pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
+    for piece in pairs.pieces(columns_read(checks)):
+        yield passing(piece, checks)
 
 
 class _Cut:

@@ -29,7 +29,10 @@ from braid.errors import (
     SinkError,
     StorageError,
     TakenOverError,
+    brief_cause,
     shortened,
+    text_of,
+    without_stacks,
 )
 from braid.optimizer.strategies import Strategy
 from braid.plan.question import Question
@@ -203,7 +206,7 @@ class Execution:
         except (PySparkException, Py4JError) as error:
             if self._stopping.is_set():
                 return True
-            raise self._failure(error) from error
+            raise self._failure(error) from None
         if over:
             self._cluster.close()
         return bool(over)
@@ -278,13 +281,13 @@ class Execution:
         if self.error is None and FULL in str(error):
             self.error = StorageError(
                 f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",
-                detail=shortened(str(error)),
+                detail=shortened(without_stacks(text_of(error))),
                 hint="Free space on that storage, then start the query again: nothing is lost.",
             )
         if self.error is None:
             self.error = RunFailedError(
                 "The query ended with an error of Spark's.",
-                detail=shortened(str(error)),
+                detail=shortened(without_stacks(text_of(error))),
                 hint="Start it again when the cause is removed: it continues where it stopped.",
             )
         return self.error
@@ -360,7 +363,7 @@ class Execution:
                 self._checkpoint.write_failure(self._steps.manifest.step + 1, error.message)
             raise
         except Exception as error:
-            raise self._failure(error) from error
+            raise self._failure(error) from brief_cause(error)
         if progress is not None:
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
             if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:

@@ -50,7 +50,8 @@ class ProbeOrder:
     """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
 
     Sequences end together, in the last of all rounds. `blocks` are all live ones with the step's own; `carried` are
-    the files of the round before; `admission` says which rows start and what they see.
+    the files of the round before; `admission` says which rows start and what they see. Calls of users' functions are
+    `watched` in a job that a worker has died in.
     """
 
     step: int
@@ -65,6 +66,7 @@ class ProbeOrder:
     admission: Admission
     rulers: tuple[RulerFile, ...] = ()
     view_parts: int = 0
+    watched: bool = False
 
     @property
     def rounds(self) -> int:
@@ -91,6 +93,7 @@ class ProbeOrder:
             last_round=content["last_round"],
             carried=tuple(content["carried"]),
             view_parts=content["view_parts"],
+            watched=content["watched"],
         )
 
 

@@ -20,24 +20,22 @@ from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.sequences import build_sequences
 from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
-from braid.runtime.orders import ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
+from braid.runtime.orders import ProbeOrder
+from braid.runtime.slot_functions import slot_orders
 from braid.runtime.tasks.context import current_task
 from braid.runtime.tasks.derived import DerivedRows
 from braid.runtime.tasks.exchange import CarriedRows
 from braid.runtime.tasks.results import flat_columns, select_outputs
 from braid.runtime.tasks.segments import column_types, joined_types
+from braid.runtime.tasks.task_errors import TOLD, tell
+from braid.runtime.tasks.watching import watched
 from braid.runtime.tasks.work import (
-    TOLD,
     Locations,
     ProbeRun,
     Task,
     open_results,
     report_row,
     run_probe,
-    run_rank,
-    run_release,
-    run_view,
-    tell,
 )
 from braid.runtime.transport import map_batches, spark_schema
 from braid.state.files import locate
@@ -69,6 +67,20 @@ class ProbePipeline:
         complete = round_number == order.rounds - 1 and self._gives_results(sequences)
         return any(later_stages(sequences, round_number)) or (complete and self._plan.jvm_outputs)
 
+    def evaluated(self, order: ProbeOrder) -> list[str]:
+        """What the JVM evaluates in a probe job: conjuncts, and the selection where it gives results."""
+        sequences = self._sequences(order)
+        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
+        found = [
+            self._plan.conjuncts[number].written
+            for stage in later
+            for number in stage.conjuncts
+            if stage.place == "jvm"
+        ]
+        if order.is_last and self._gives_results(sequences) and self._plan.jvm_outputs:
+            found += [output.sql for output in self._plan.outputs if output.expression is None]
+        return list(dict.fromkeys(found))
+
     def _build(self, order: ProbeOrder) -> DataFrame:
         if not self.needs_jvm(order, order.last_round):
             return map_batches(self._anchor, WriteFunction(self._plan, self._locations, self._slots), REPORTS)
@@ -81,7 +93,7 @@ class ProbePipeline:
             if number % 2 == 0:
                 frame = frame.filter(_filter(self._plan, step))
             else:
-                frame = map_batches(frame, CheckFunction(self._plan, step, schema), flat)
+                frame = map_batches(frame, CheckFunction(self._plan, self._locations, step, schema), flat)
         return self._finish(frame, order)
 
     def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
@@ -135,7 +147,7 @@ class WriteFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in _slots(batches):
+        for content, task in slot_orders(batches):
             order = ProbeOrder.from_json(content)
             yield report_row(run_probe(self._plan, self._slots, self._locations, order, task))
 
@@ -147,12 +159,13 @@ class EmitFunction:
         self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in _slots(batches):
+        for content, task in slot_orders(batches):
             order = ProbeOrder.from_json(content)
             run = ProbeRun(self._plan, self._slots, self._locations, order, task)
             try:
-                for head, route, pairs in run.found():
-                    yield _emitted(self._plan, self._schema, pairs, frozenset(run.joined(head)), head, route)
+                with run.watched():
+                    for head, route, pairs in run.found():
+                        yield _emitted(self._plan, self._schema, pairs, frozenset(run.joined(head)), head, route)
                 report = run.report()
             except TOLD as error:
                 report = tell(error)
@@ -162,10 +175,16 @@ class EmitFunction:
 class CheckFunction:
     """Conjuncts that must follow one the JVM evaluated."""
 
-    def __init__(self, plan: JoinPlan, stages: list[Stage | None], schema: pa.Schema) -> None:
-        self._plan, self._stages, self._schema = plan, stages, schema
+    def __init__(self, plan: JoinPlan, locations: Locations, stages: list[Stage | None], schema: pa.Schema) -> None:
+        self._plan, self._locations, self._stages, self._schema = plan, locations, stages, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        order = ProbeOrder.from_json(content)
+        with watched(*locate(self._locations.checkpoint), _file_name(order, task), order.watched):
+            yield from self._checked(batches)
+
+    def _checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         types = _flat_types(self._plan)
         for batch in batches:
             rows, reports = _apart(batch)
@@ -237,50 +256,6 @@ class FinishFunction:
         schema = self._plan.output_schema
         arrays = [rows.column(_name(number)).cast(field.type) for number, field in enumerate(schema)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-class ViewFunction:
-    """A whole update of a summary's view in tasks."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan, self._locations, self._slots = plan, locations, slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in _slots(batches):
-            order = ViewOrder.from_json(content)
-            yield report_row(run_view(self._plan, self._slots, self._locations, order, task))
-
-
-class RankFunction:
-    """A whole ranking of rows in tasks."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan, self._locations, self._slots = plan, locations, slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in _slots(batches):
-            order = RankOrder.from_json(content)
-            yield report_row(run_rank(self._plan, self._slots, self._locations, order, task))
-
-
-class ReleaseFunction:
-    """A whole release of held results in tasks."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan, self._locations, self._slots = plan, locations, slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in _slots(batches):
-            order = ReleaseOrder.from_json(content)
-            yield report_row(run_release(self._plan, self._slots, self._locations, order, task))
-
-
-def _slots(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
-    """The job's order, once for every slot in this partition of the anchor."""
-    task, content = current_task()
-    for batch in batches:
-        for slot in batch.column(0).to_pylist():
-            yield content, Task(slot, task.attempt, task.host)
 
 
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:

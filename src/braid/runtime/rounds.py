@@ -11,7 +11,7 @@ from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.runtime.cluster import Cluster
 from braid.runtime.orders import ProbeOrder
-from braid.runtime.tasks.work import raise_told
+from braid.runtime.tasks.task_errors import raise_told
 from braid.state.manifest import Block
 
 
@@ -70,4 +70,4 @@ def require_success(plan: JoinPlan, reports: Sequence[dict[str, Any]], step: int
     except PredicateError as error:
         names = ", ".join(stream.name for stream in plan.streams)
         message = f"The join of {names} failed in batch {step}: {error.message}"
-        raise PredicateError(message, error.detail, error.hint) from error
+        raise PredicateError(message, error.detail, error.hint) from None

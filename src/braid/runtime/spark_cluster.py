@@ -8,8 +8,8 @@ slot's task finds its blocks where it left them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -19,22 +19,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from braid.errors import PredicateError, RunFailedError, StorageError, shortened
+from braid.errors import PredicateError
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.plan.layout import Layout
+from braid.runtime.analysis.catalyst import quiet
 from braid.runtime.executors import ask_for_executors
+from braid.runtime.job_failures import WorkerDied, explain_failure
 from braid.runtime.orders import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
-from braid.runtime.pipeline import REPORTS, ProbePipeline, RankFunction, ReleaseFunction, ViewFunction
+from braid.runtime.pipeline import REPORTS, ProbePipeline
 from braid.runtime.session import pinned_range, require_mappable_memory, slot_count, use_this_python
+from braid.runtime.slot_functions import RankFunction, ReleaseFunction, ViewFunction
 from braid.runtime.tasks.context import current_task
+from braid.runtime.tasks.watching import noted_death
 from braid.runtime.tasks.work import Locations, report_row, run_ingest
 from braid.runtime.transport import map_batches
-
-PREDICATE_FAILURES = re.compile(
-    r"\[([A-Z_.]*(?:BY_ZERO|OVERFLOW|OUT_OF_RANGE|OUT_OF_BOUNDS|CAST_INVALID|ARRAY_INDEX|MAP_KEY|CANNOT_PARSE|MALFORMED"
-    r"|USER_RAISED|INVALID_PARAMETER|INVALID_FORMAT|CONVERSION|REGEX|NULL_MAP|INVALID_URL|UTF8)[A-Z_.]*)\]([^\n]*)"
-)
-STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
+from braid.state.files import locate
 
 
 class SparkCluster:
@@ -81,10 +80,25 @@ class SparkCluster:
     def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
         if self._batch is None:
             raise RuntimeError("there is no batch to take in")
-        return self._collect(self._batch, order)
+        return self._collect(self._batch, order, evaluated_at_ingest(self._plan))
 
     def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
-        return self._collect(self._pipeline.job(order), order)
+        """Run a probe job; if a worker dies, once more with the calls of users' functions watched."""
+        evaluated = self._pipeline.evaluated(order)
+        try:
+            return self._collect(self._pipeline.job(order), order, evaluated)
+        except WorkerDied:
+            if not any(conjunct.function is not None for conjunct in self._plan.conjuncts):
+                raise
+        try:
+            return self._collect(self._pipeline.job(order), replace(order, watched=True), evaluated)
+        except WorkerDied as error:
+            found = noted_death(*locate(self._locations.checkpoint), order.run, order.step)
+            if found is None:
+                raise
+            names = ", ".join(stream.name for stream in self._plan.streams)
+            message = f"The join of {names} failed in batch {order.step}: {found.message}"
+            raise PredicateError(message, f"{found.detail}\n{error.detail}", found.hint) from None
 
     def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
         if self._update is None:
@@ -115,13 +129,14 @@ class SparkCluster:
         self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
         self._update = self._ranking = self._release = None
 
-    def _collect(self, frame: DataFrame, order: Order) -> list[dict[str, Any]]:
+    def _collect(self, frame: DataFrame, order: Order, evaluated: Sequence[str] = ()) -> list[dict[str, Any]]:
         context = self._spark.sparkContext
         context.setLocalProperty(PROPERTY, encode(order))
         try:
-            rows = frame.collect()
+            with quiet():
+                rows = frame.collect()
         except (PySparkException, Py4JError) as error:
-            raise _explain(self._plan, order.step, error) from error
+            raise explain_failure(self._plan, order.step, error, evaluated) from None
         finally:
             context.setLocalProperty(PROPERTY, "")
         return [json.loads(row["report"]) for row in rows]
@@ -139,6 +154,13 @@ class IngestFunction:
         task, content = current_task()
         order = IngestOrder.from_json(content)
         yield report_row(run_ingest(self._plan, self._stream, self._locations, order, task, batches))
+
+
+def evaluated_at_ingest(plan: JoinPlan) -> list[str]:
+    """What the JVM evaluates on the rows of the streams: pushed selections, and keys that are more than a column."""
+    pushed = [plan.conjuncts[number].written for numbers in plan.pushed for number in numbers]
+    keys = [side.sql for part in plan.parts if not part.exact for side in part.sides if side.raises]
+    return list(dict.fromkeys([*pushed, *keys]))
 
 
 def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
@@ -166,29 +188,3 @@ def _hash(sql: str, null_safe: bool) -> str:
 def quoted(name: str) -> str:
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
-
-
-def _explain(plan: JoinPlan, step: int, error: Exception) -> Exception:
-    """A failed job as Braid's error: which streams, which batch, and Spark's own words for the cause."""
-    names = ", ".join(stream.name for stream in plan.streams)
-    text = str(error)
-    refused = STORAGE_FAILURES.search(text)
-    if refused is not None:
-        return StorageError(
-            f"The join of {names} failed in batch {step}: its storage refused an operation.",
-            detail=refused[1] or refused[2],
-            hint="Free space on that storage or make it writable, then start the query again: nothing is lost.",
-        )
-    cause = next((f"[{c}]{m}" for c, m in PREDICATE_FAILURES.findall(text) if "STREAM" not in c), "")
-    if cause:
-        return PredicateError(
-            f"The join of {names} failed in batch {step}: an expression could not be evaluated.",
-            detail=cause.strip(),
-            hint="Guard the expression (for example with try_divide or a condition written before it) and start the "
-            "query again: it continues with the same batch.",
-        )
-    return RunFailedError(
-        f"The join of {names} failed in batch {step}: a Spark job ended with an error.",
-        detail=shortened(text),
-        hint="The batch runs again when the query is started again; nothing is lost.",
-    )

@@ -193,7 +193,7 @@ def _hashes(part: KeyPart, expression: Expression, rows: Rows) -> pa.Array:
 def _values(vector: Vector, length: int) -> list[Any]:
     """The values as Python's, equal ones equal: NaN is one value and -0.0 is 0.0."""
     if isinstance(vector.values, pa.Array):
-        return list(vector.values.to_pylist())
+        return list(vector.values.cast(pa.large_binary()).to_pylist())
     values = np.broadcast_to(vector.values, (length,))
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), np.nan, values) + 0.0

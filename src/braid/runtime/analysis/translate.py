@@ -237,7 +237,10 @@ def _plain(value: Any, type: str) -> int | float | bool | str:
     if decimal_digits(type):
         return int(value.toUnscaledLong())
     if type == "string":
-        return str(value.toString())
+        text = str(value.toString())
+        # The JVM replaces bytes that are no UTF-8; a literal with such bytes stays with it.
+        _require(text.encode() == bytes(value.getBytes()))
+        return text
     if type == "boolean":
         return bool(value)
     return float(value) if type in _FLOATS else int(value)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.sizes import Buffer
 from braid.plan.join import JoinPlan
 from braid.runtime.orders import ProbeOrder
 from braid.runtime.tasks.ingest import placed_rows, sorted_segments
@@ -35,7 +36,7 @@ class DerivedRows:
         self._files = files
         self._path = f"{directory}/{name}"
         self._salt = salt
-        self._held: dict[int, list[Rows]] = defaultdict(list)
+        self._held: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
         self._writers: dict[int, BlockWriter] = {}
 
     def add(self, joined: Iterable[int], rows: Rows) -> None:
@@ -44,9 +45,12 @@ class DerivedRows:
         if number is None or rows.length == 0:
             return
         held = self._held[number]
-        held.append(self._stored(number, rows))
-        if sum(part.length for part in held) >= ROWS_PER_SEGMENT:
-            self._write(number)
+        for piece in self._stored(number, rows).pieces():
+            if not held.has_room(piece.nbytes):
+                self._write(number)
+            held.add(piece, piece.length, piece.nbytes)
+            if held.is_full:
+                self._write(number)
 
     def close(self) -> dict[str, Any]:
         for number in list(self._held):
@@ -60,7 +64,10 @@ class DerivedRows:
         return Rows(columns, rows.types, rows.length)
 
     def _write(self, number: int) -> None:
-        rows = concat_rows(self._held.pop(number))
+        held = self._held[number].take()
+        if not held:
+            return
+        rows = concat_rows(held)
         writer = self._writers.get(number)
         if writer is None:
             writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.sizes import Buffer
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
@@ -18,14 +19,17 @@ class CarriedRows:
     def __init__(self, files: Files, directory: str, name: str) -> None:
         self._files = files
         self._path = f"{directory}/{name}.carried"
-        self._held: dict[tuple[int, int], list[Rows]] = defaultdict(list)
+        self._held: dict[tuple[int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
         self._writer: BlockWriter | None = None
 
     def add(self, head: int, route: int, rows: Rows) -> None:
         held = self._held[head, route]
-        held.append(rows)
-        if sum(part.length for part in held) >= ROWS_PER_SEGMENT:
-            self._write(head, route)
+        for piece in rows.pieces():
+            if not held.has_room(piece.nbytes):
+                self._write(head, route)
+            held.add(piece, piece.length, piece.nbytes)
+            if held.is_full:
+                self._write(head, route)
 
     def close(self) -> dict[str, Any]:
         for head, route in list(self._held):
@@ -37,7 +41,7 @@ class CarriedRows:
         return {"carried": name, "carried_rows": self._writer.rows, "carried_bytes": self._writer.size}
 
     def _write(self, head: int, route: int) -> None:
-        held = self._held.pop((head, route))
+        held = self._held[head, route].take()
         if not held:
             return
         if self._writer is None:

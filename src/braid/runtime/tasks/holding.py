@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from braid.kernels.sizes import Buffer, batch_pieces
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
@@ -35,16 +36,19 @@ class HoldSink:
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
         self._path = path
-        self._buffered: list[pa.RecordBatch] = []
+        self._buffered = Buffer(ROWS_PER_SEGMENT)
         self._rows = 0
         self._writer: BlockWriter | None = None
         self._cuts: list[Times] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self._buffered.append(batch)
         self._rows += batch.num_rows
-        if sum(part.num_rows for part in self._buffered) >= ROWS_PER_SEGMENT:
-            self._write()
+        for piece in batch_pieces(batch):
+            if not self._buffered.has_room(piece.nbytes):
+                self._write()
+            self._buffered.add(piece, piece.num_rows, piece.nbytes)
+            if self._buffered.is_full:
+                self._write()
 
     def close(self) -> dict[str, Any]:
         self._write()
@@ -63,8 +67,7 @@ class HoldSink:
         return {"results": self._rows, "files": [], "held": held}
 
     def _write(self) -> None:
-        rows = [batch for batch in self._buffered if batch.num_rows]
-        self._buffered = []
+        rows = [batch for batch in self._buffered.take() if batch.num_rows]
         if not rows:
             return
         if self._writer is None:

@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from braid.kernels import sizes
 from braid.kernels.keys import Keys, index_keys, stored_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
+from braid.kernels.sizes import Buffer, batch_pieces, byte_cuts, row_sizes
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, store_at
 from braid.plan.instants import clipped
@@ -79,6 +81,25 @@ def sorted_segments(
     plan: JoinPlan, stream: int, rows: Rows, placed: Placed
 ) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
     """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    for piece in _placed_pieces(rows, placed):
+        yield from _sorted_piece(plan, stream, rows, piece)
+
+
+def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
+    """Placements of bounded size: rows that are stored several times may be many times what they were."""
+    count = len(placed.units)
+    if rows.nbytes * max(1.0, count / max(1, rows.length)) <= sizes.PIECE_BYTES:
+        yield placed
+        return
+    every = row_sizes(rows.columns.values(), rows.length)
+    at = np.arange(rows.length) if placed.rows is None else placed.rows
+    for cut in byte_cuts(every[at]):
+        yield Placed(placed.units[cut], placed.routes[cut], at[cut])
+
+
+def _sorted_piece(
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
+) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
     rows = rows if placed.rows is None else rows.take(placed.rows)
     first = plan.indexes(stream)[0]
     numbers = None if first.range is None else range_values(first.range, rows)
@@ -268,18 +289,18 @@ class _IngestTask:
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches joined to chunks of bounded size, and cut where one is longer."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
+    """Batches joined to chunks of bounded rows and bytes, and cut where one is longer."""
+    held = Buffer(CHUNK_ROWS)
     for batch in batches:
         for start in range(0, batch.num_rows, CHUNK_ROWS):
-            held.append(batch.slice(start, CHUNK_ROWS))
-            rows += held[-1].num_rows
-            if rows >= CHUNK_ROWS:
-                yield _join(held)
-                held, rows = [], 0
-    if held:
-        yield _join(held)
+            for piece in batch_pieces(batch.slice(start, CHUNK_ROWS)):
+                if not held.has_room(piece.nbytes):
+                    yield _join(held.take())
+                held.add(piece, piece.num_rows, piece.nbytes)
+                if held.is_full:
+                    yield _join(held.take())
+    if held.parts:
+        yield _join(held.take())
 
 
 def _join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
 from braid.control.merging import Merge
-from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, is_primary
 from braid.plan.layout import Layout
@@ -29,10 +30,11 @@ def merge_blocks(
     by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
     for segment, rows in _useful_rows(merge, owned, store):
         by_place[segment.unit, segment.route].append(rows)
-    pieces = []
-    for (unit, route), parts in sorted(by_place.items()):
-        rows = concat_rows(parts)
-        pieces.append((rows, Placed(np.full(rows.length, unit), np.full(rows.length, route))))
+    pieces = (
+        (rows, Placed(np.full(rows.length, unit), np.full(rows.length, route)))
+        for (unit, route), parts in sorted(by_place.items())
+        for rows in row_groups(parts)
+    )
     return _write(merge, merge.epoch, tuple(sorted(owned)), pieces, inputs, store, files, path)
 
 
@@ -48,27 +50,31 @@ def move_blocks(
     """The rows of this slot's units in their old layout, at their places in the new one; of copies only one moves."""
     old, new = layouts
     primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
-    pieces, salt = [], inputs[0].last_step
-    for _, rows in _useful_rows(merge, primary, store):
-        pieces.append((rows, placed_rows(store.plan, new, merge.stream, rows, salt)))
-        salt += rows.length
-    return _write(merge, new.epoch, None, pieces, inputs, store, files, path)
+
+    def pieces() -> Iterator[tuple[Rows, Placed]]:
+        salt = inputs[0].last_step
+        for _, rows in _useful_rows(merge, primary, store):
+            yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
+            salt += rows.length
+
+    return _write(merge, new.epoch, None, pieces(), inputs, store, files, path)
 
 
 def _write(
     merge: Merge,
     epoch: int,
     units: tuple[int, ...] | None,
-    pieces: list[tuple[Rows, Placed]],
+    pieces: Iterator[tuple[Rows, Placed]],
     inputs: list[Block],
     store: SegmentStore,
     files: Files,
     path: str,
 ) -> Block | None:
-    if not pieces:
+    first = next(pieces, None)
+    if first is None:
         return None
     with BlockWriter(files, path) as writer:
-        for rows, placed in pieces:
+        for rows, placed in chain([first], pieces):
             for segment in sorted_segments(store.plan, merge.stream, rows, placed):
                 writer.add(*segment)
     return Block(

@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from braid.kernels import sizes
+from braid.kernels.sizes import batch_pieces
 from braid.kernels.summing import TIME, add_up, group_hashes, unit_rows, with_hashes
 from braid.plan.summary import Summary
 from braid.state.blocks import BlockWriter
@@ -33,6 +35,7 @@ class PartialSink:
         self._path = path
         self._parts = parts
         self._held: dict[int, list[pa.Table]] = {}
+        self._written: TableWriter | None = None
         self._rows = 0
         self._newest: int | None = None
 
@@ -47,10 +50,11 @@ class PartialSink:
 
     def close(self) -> dict[str, Any]:
         report = {"results": self._rows, "files": [], "newest_result": self._newest}
-        if not self._held:
+        for number in sorted(self._held):
+            self._write(number)
+        if self._written is None:
             return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
-        tables = {number: self._together(number) for number in sorted(self._held)}
-        block = write_partials(self._summary, tables, self._parts, self._files, self._path)
+        block = self._written.close_partials()
         held = {"held": block} if self._summary.ordered else {}
         return {
             **report,
@@ -63,8 +67,21 @@ class PartialSink:
     def _hold(self, number: int, table: pa.Table) -> None:
         held = self._held.setdefault(number, [])
         held.append(table)
-        if self._summary.updates == "batched" and sum(part.num_rows for part in held) >= ROWS_HELD:
-            self._held[number] = [self._added_up(number, held)]
+        size = sum(part.nbytes for part in held)
+        is_batched = self._summary.updates == "batched"
+        if is_batched and (sum(part.num_rows for part in held) >= ROWS_HELD or size > sizes.PIECE_BYTES):
+            held[:] = [self._added_up(number, held)]
+            size = held[0].nbytes
+        if size > sizes.PIECE_BYTES // 2:
+            self._write(number)
+
+    def _write(self, number: int) -> None:
+        """Write what is held of a table; rows of one group in several segments add up when they are read."""
+        table = self._together(number)
+        del self._held[number]
+        if self._written is None:
+            self._written = TableWriter(self._summary, self._parts, self._files, self._path)
+        self._written.add({number: table})
 
     def _together(self, number: int) -> pa.Table:
         held = self._held[number]
@@ -83,38 +100,49 @@ def keeps_times(summary: Summary) -> bool:
     return summary.ordered and (summary.slides or summary.is_distinct)
 
 
-def write_partials(
-    summary: Summary, tables: Mapping[int, pa.Table], parts: int, files: Files, path: str
-) -> dict[str, Any]:
-    """Write partial summaries as a block, and report it as one that may be held."""
-    times = np.unique(tables[0][TIME].to_numpy()) if summary.ordered else np.zeros(1, np.int64)
-    of_all = times if summary.ordered and summary.slides else None
-    rows, size = write_tables(summary, tables, parts, files, path, of_all)
-    span = {"min_time": int(times[0]), "max_time": int(times[-1])}
-    return {"file": path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
+class TableWriter:
+    """Writes tables as one block, in segments by part, of bounded size, sorted by hash."""
 
+    def __init__(self, summary: Summary, parts: int, files: Files, path: str) -> None:
+        self._summary = summary
+        self._parts = parts
+        self._path = path
+        self._writer = BlockWriter(files, path)
+        self._writer.__enter__()
+        self._times = np.zeros(0, np.int64)
+        self._rows = 0
 
-def write_tables(
-    summary: Summary,
-    tables: Mapping[int, pa.Table],
-    parts: int,
-    files: Files,
-    path: str,
-    times: np.ndarray | None = None,
-) -> tuple[int, int]:
-    """Write tables as a block, cut into parts by group and sorted by hash; its rows and bytes."""
-    with BlockWriter(files, path) as writer:
-        if times is not None:
-            batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
-            writer.add(TIMES_OF_ALL, TIMES_OF_ALL, batch, int(times[0]), int(times[-1]))
+    def add(self, tables: Mapping[int, pa.Table]) -> None:
         for number, table in tables.items():
-            ordered = with_hashes(summary, number, table)
-            place = part_of(ordered, parts)
-            for part in np.unique(place):
-                piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()
-                (batch,) = piece.to_batches()
-                writer.add(number, int(part), batch, *_span(piece))
-    return sum(table.num_rows for table in tables.values()), writer.size
+            self._rows += table.num_rows
+            if number == 0 and self._summary.ordered and TIME in table.column_names:
+                self._times = np.union1d(self._times, table[TIME].to_numpy())
+            for batch in table.to_batches():
+                for piece in batch_pieces(batch):
+                    self._add(number, pa.Table.from_batches([piece]))
+
+    def close(self) -> tuple[int, int]:
+        """The rows and bytes of the block."""
+        self._writer.__exit__(None, None, None)
+        return self._rows, self._writer.size
+
+    def close_partials(self) -> dict[str, Any]:
+        """Close a block of partial summaries, and report it as one that may be held."""
+        times = self._times if self._summary.ordered else np.zeros(1, np.int64)
+        if self._summary.ordered and self._summary.slides:
+            batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
+            self._writer.add(TIMES_OF_ALL, TIMES_OF_ALL, batch, int(times[0]), int(times[-1]))
+        rows, size = self.close()
+        span = {"min_time": int(times[0]), "max_time": int(times[-1])}
+        return {"file": self._path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
+
+    def _add(self, number: int, table: pa.Table) -> None:
+        ordered = with_hashes(self._summary, number, table)
+        place = part_of(ordered, self._parts)
+        for part in np.unique(place):
+            piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()
+            (batch,) = piece.to_batches()
+            self._writer.add(number, int(part), batch, *_span(piece))
 
 
 def part_of(table: pa.Table, parts: int) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
+from braid.kernels.sizes import Buffer
 from braid.optimizer.sequences import build_sequences
 from braid.placement.units import Unit, is_primary, slot_of, units_of, visitors
 from braid.plan.join import JoinPlan, Probe, Sequence
@@ -75,7 +76,7 @@ class SlotProbe:
         self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
         self._rulers = {ruler.stream: open_ruler(self.plan, ruler.stream, ruler.file, store) for ruler in order.rulers}
         self._targets: dict[tuple[int, int], list[_Target]] = {}
-        self._waiting: dict[tuple[int, int, int], list[Rows]] = defaultdict(list)
+        self._waiting: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
@@ -113,13 +114,17 @@ class SlotProbe:
             return
         known = [target.routes for target in targets if target.routes is not None]
         routes = set().union(*known) if len(known) == len(targets) else None
-        waiting: dict[int, list[Rows]] = defaultdict(list)
+        waiting: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         for route, rows in self._arriving(sequence, entry, routes):
-            waiting[route].append(rows)
-            if sum(part.length for part in waiting[route]) >= ROWS_AT_ONCE:
-                yield route, concat_rows(waiting.pop(route))
-        for route, parts in waiting.items():
-            yield route, concat_rows(parts)
+            held = waiting[route]
+            if not held.has_room(rows.nbytes):
+                yield route, concat_rows(held.take())
+            held.add(rows, rows.length, rows.nbytes)
+            if held.is_full:
+                yield route, concat_rows(held.take())
+        for route, held in waiting.items():
+            if held.parts:
+                yield route, concat_rows(held.take())
 
     def _arriving(self, sequence: Sequence, entry: int, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
@@ -199,10 +204,12 @@ class SlotProbe:
         rows = pairs.to_rows()
         self._keep(sequence.after(round_number), rows)
         waiting = self._waiting[sequence.head, round_number + 1, route]
-        waiting.append(rows)
-        if sum(rows.length for rows in waiting) >= ROWS_AT_ONCE:
-            self._waiting[sequence.head, round_number + 1, route] = []
-            yield from self._look_up(sequence, following, round_number + 1, route, concat_rows(waiting))
+        due = [] if waiting.has_room(rows.nbytes) else [concat_rows(waiting.take())]
+        waiting.add(rows, rows.length, rows.nbytes)
+        if waiting.is_full:
+            due.append(concat_rows(waiting.take()))
+        for together in due:
+            yield from self._look_up(sequence, following, round_number + 1, route, together)
 
     def _drain(self, sequence: Sequence, entry: int) -> Iterator[Found]:
         """Finish the rows that wait between rounds, the earliest rounds first."""
@@ -210,8 +217,8 @@ class SlotProbe:
             probe = sequence.probe_in(round_number)
             for key in [k for k in self._waiting if k[:2] == (sequence.head, round_number)]:
                 waiting = self._waiting.pop(key)
-                if waiting and probe is not None:
-                    yield from self._look_up(sequence, probe, round_number, key[2], concat_rows(waiting))
+                if waiting.parts and probe is not None:
+                    yield from self._look_up(sequence, probe, round_number, key[2], concat_rows(waiting.take()))
 
     def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
         """What rows of a route look up: their own route's rows, and those of older layouts, once for all copies."""

@@ -62,7 +62,6 @@ def _fresh(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore) -
     rows = pa.Table.from_batches(pieces) if pieces else None
     if rows is None or rows.num_rows == 0:
         return None
-    rows = rows.combine_chunks()
     ids = rows.column(id_column(stream)).to_numpy()
     times = rows.column(plan.streams[stream].time).cast(pa.int64()).to_numpy()
     order_of_rows = line_up(times, rows.drop_columns([id_column(stream)]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from braid.kernels import sizes
 from braid.kernels.times import count_up_to
 from braid.placement.admission import ALWAYS
 from braid.runtime.orders import ReleaseOrder
@@ -73,15 +74,17 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
     """Runs merged into one order, in pieces; rows of one time need no merging, however many they are."""
     if not runs:
         return
-    if sum(len(times) for _, times in runs) <= ROWS_AT_ONCE:
+    rows, size = sum(len(times) for _, times in runs), sum(batch.nbytes for batch, _ in runs)
+    if rows <= ROWS_AT_ONCE and size <= sizes.PIECE_BYTES:
         yield in_order([batch for batch, _ in runs])
         return
     if min(int(times[0]) for _, times in runs) == max(int(times[-1]) for _, times in runs):
         for batch, _ in runs:
-            yield batch
+            yield from sizes.batch_pieces(batch)
         return
-    samples = [times[::SAMPLED] for _, times in runs]
-    cuts = sorted(set(even_cuts(samples, max(2, sum(map(len, samples)) * SAMPLED // ROWS_AT_ONCE))))
+    apart = max(1, min(SAMPLED, rows // SAMPLED))
+    samples = [times[::apart] for _, times in runs]
+    cuts = sorted(set(even_cuts(samples, max(2, rows // ROWS_AT_ONCE, size // sizes.PIECE_BYTES + 1))))
     newest = max(int(times[-1]) for _, times in runs)
     lowest = ALWAYS
     for cut in _strictly_inside(cuts, newest):

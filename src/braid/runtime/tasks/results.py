@@ -14,8 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from braid.errors import PredicateError
+from braid.kernels.blame import ANONYMOUS
 from braid.kernels.evaluate import evaluate
 from braid.kernels.rows import Rows
+from braid.kernels.sizes import Buffer
 from braid.kernels.vectors import Vector
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
@@ -63,8 +66,7 @@ class ResultWriter:
         self._stamp = stamp
         self._schema = schema if stamp is None else stamp.schema(schema)
         self._compression = compression
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
+        self._held = Buffer(ROWS_PER_GROUP)
         self._file_rows = 0
         self._output: Any = None
         self._writer: pq.ParquetWriter | None = None
@@ -72,9 +74,12 @@ class ResultWriter:
         self.written: list[ResultFile] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self._held.append(batch if self._stamp is None else self._stamp.batch(batch))
-        self._held_rows += batch.num_rows
-        if self._held_rows >= ROWS_PER_GROUP:
+        batch = batch if self._stamp is None else self._stamp.batch(batch)
+        size = batch.nbytes
+        if not self._held.has_room(size):
+            self._flush()
+        self._held.add(batch, batch.num_rows, size)
+        if self._held.is_full:
             self._flush()
 
     def close(self) -> None:
@@ -82,12 +87,11 @@ class ResultWriter:
         self._finish_file()
 
     def _flush(self) -> None:
-        if not self._held_rows:
+        if not self._held.rows:
             return
         if self._writer is None:
             self._open()
-        table = pa.Table.from_batches(self._held, self._schema)
-        self._held, self._held_rows = [], 0
+        table = pa.Table.from_batches(self._held.take(), self._schema)
         if self._writer is not None:
             self._writer.write_table(table, row_group_size=2 * ROWS_PER_GROUP)
         self._file_rows += table.num_rows
@@ -176,7 +180,11 @@ def _output_array(plan: JoinPlan, output: Output, wanted: pa.DataType, columns: 
         return _as(columns.array(expression.name), wanted)
     if expression is None:
         raise ValueError(f"the output {output.name} needs the JVM")
-    vector = evaluate(expression, _with_result_time(plan, columns))
+    try:
+        vector = evaluate(expression, _with_result_time(plan, columns))
+    except PredicateError as error:
+        message = error.message.replace(ANONYMOUS, f"The selected column {output.name}", 1)
+        raise PredicateError(message, f"It is {output.sql}.\n{error.detail}", error.hint) from None
     return _to_array(vector, wanted, columns.length)
 
 

@@ -8,13 +8,12 @@ import pyarrow as pa
 
 from braid.kernels.evaluate import evaluate
 from braid.kernels.keys import Keys
+from braid.kernels.readable import cut, readable
 from braid.kernels.rows import Rows
 from braid.kernels.sampling import frequent_keys
 from braid.plan.expressions import Column, Expression, columns_of
-from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 
-MOST_TEXT = 60
 READABLE = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string"})
 
 
@@ -42,23 +41,16 @@ class KeySample:
             raise ValueError("there are no keys without a key part")
         read = self._side.columns if self._side.expression is None else (self._side.expression,)
         text = ", ".join(_value(expression, row) for expression in read)
-        return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+        return cut(text)
 
 
 def _value(expression: Expression, row: Rows) -> str:
     if isinstance(expression, Column):
-        return _text_of(row.array(expression.name)[0])
+        return readable(row.array(expression.name)[0])
     if expression.type not in READABLE:
         return ", ".join(_value(column, row) for column in columns_of(expression))
     vector = evaluate(expression, row.vector)
     if vector.valid is not None and not vector.valid.all():
         return "None"
-    return str(vector.values[0])
-
-
-def _text_of(value: pa.Scalar) -> str:
-    """A value as text, also a time that Python's own types cannot hold."""
-    try:
-        return str(value.as_py())
-    except (OverflowError, ValueError):
-        return str(iso_time(value.value)) if pa.types.is_timestamp(value.type) else str(value.type)
+    value = vector.values[0]
+    return readable(value) if isinstance(value, pa.Scalar) else str(value)

@@ -27,10 +27,10 @@ from braid.kernels.summing import (
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
 from braid.runtime.tasks.holding import HoldSink, released_at
-from braid.runtime.tasks.partials import TIMES_OF_ALL, keeps_times, write_partials
+from braid.runtime.tasks.partials import TIMES_OF_ALL, TableWriter, keeps_times
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.view_parts import Tables, ViewParts, oldest_counting, since
-from braid.runtime.tasks.views import write_block
+from braid.runtime.tasks.views import ViewBlockWriter
 from braid.state.files import Files
 
 Changes = tuple[pa.RecordBatch, Times]
@@ -43,12 +43,18 @@ class SlotSequence:
         self._summary = summary
         self._order = order
         self._store = store
-        self._parts = ViewParts(summary, order.view, slot, slots, store)
+        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
         self.counts: dict[str, int] = {}
         self.newest: int | None = None
 
-    def update(self) -> tuple[Changes | None, Tables]:
-        """What leaves, if anything, and the tables of this slot's new block."""
+    def updates(self) -> Iterator[tuple[Changes | None, Tables, Tables]]:
+        """What leaves, if anything, the tables of this slot's new block, and what stays of partial summaries that are
+        written anew: by pieces of its groups."""
+        for piece in self._whole.pieces(self._order):
+            self._parts = piece
+            yield *self._update(), self._leftovers()
+
+    def _update(self) -> tuple[Changes | None, Tables]:
         fresh = self._released()
         if self._summary.is_distinct:
             leaving, added = self._let_out_once(fresh)
@@ -56,12 +62,12 @@ class SlotSequence:
             leaving, added = self._slide(fresh)
         else:
             leaving, added = self._total(fresh)
-        if self.newest is None and 0 in fresh:
-            self.newest = pc.max(fresh[0][TIME]).as_py()
+        if not self._summary.slides and 0 in fresh and fresh[0].num_rows:
+            newest = pc.max(fresh[0][TIME]).as_py()
+            self.newest = newest if self.newest is None else max(self.newest, newest)
         return leaving, self._parts.absorb(added, self._order.absorbed, self._cut)
 
-    def leftovers(self) -> Tables:
-        """What stays of the partial summaries that are written anew."""
+    def _leftovers(self) -> Tables:
         tables: dict[int, list[pa.Table]] = {}
         for file in self._order.rewritten:
             for number, table in self._tables(file):
@@ -159,15 +165,20 @@ def write_sequence(
     work: SlotSequence, summary: Summary, parts: int, leaving: pa.Schema, files: Files, path: str
 ) -> dict[str, Any]:
     """Carry a release of changes out: write the slot's block of the view, what leaves, and what still waits."""
-    found, tables = work.update()
     sink = HoldSink(files, f"{path}.held")
-    if found is not None and found[0].num_rows:
-        sink.add(timed_rows(*found, leaving))
-    rest = work.leftovers()
+    block = ViewBlockWriter(summary, parts, files, f"{path}.block")
+    rest: TableWriter | None = None
+    for found, tables, left in work.updates():
+        if found is not None and found[0].num_rows:
+            sink.add(timed_rows(*found, leaving))
+        block.add(tables)
+        if left:
+            rest = rest or TableWriter(summary, parts, files, f"{path}.partial")
+            rest.add(left)
     return {
         **sink.close(),
-        "view": write_block(summary, tables, parts, files, f"{path}.block"),
-        "rest": write_partials(summary, rest, parts, files, f"{path}.partial") if rest else None,
+        "view": block.close(),
+        "rest": None if rest is None else rest.close_partials(),
         "counts": work.counts,
         "newest_result": work.newest,
     }

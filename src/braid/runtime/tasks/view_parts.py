@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from braid.kernels import sizes
 from braid.kernels.keys import Keys
-from braid.kernels.summing import HASH, TIME, add_up, unseen, with_hashes
+from braid.kernels.summing import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
 from braid.plan.instants import EARLIEST_US, clipped
 from braid.plan.summary import Summary
+from braid.runtime.orders import ViewOrder
 from braid.runtime.tasks.segments import SegmentStore
 from braid.state.blocks import Segment
 from braid.state.manifest import View
@@ -28,6 +31,27 @@ class ViewParts:
         self._summary = summary
         self._view = view
         self._store = store
+        self._piece: tuple[int, int] = (0, 1)
+
+    def pieces(self, order: ViewOrder) -> Iterator[ViewParts]:
+        """The same parts, seen in so many pieces by group that what an update adds up is of bounded size."""
+        read = {*(partial.file for partial in order.partials), *order.rewritten}
+        read |= {block.file for block in self._view.blocks if block.generation in order.absorbed}
+        readers = [self._store.reader(file) for file in read]
+        size = sum(r.batch(segment).nbytes for r in readers for segment in r.segments_of(None, self.numbers))
+        count = -(-max(1, size) // sizes.PIECE_BYTES)
+        for number in range(count):
+            piece = copy(self)
+            piece._piece = (number, count)
+            yield piece
+
+    def in_piece(self, table: pa.Table) -> pa.Table:
+        """The rows of a table whose groups are in this piece."""
+        number, count = self._piece
+        if count == 1 or not group_names(table):
+            return table
+        share = group_hashes(table).view(np.uint64) // np.uint64(self._view.parts) % np.uint64(count)
+        return table.filter(pa.array(share == number))
 
     def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:
         """What the view knows under these hashes, with the columns of `like`."""
@@ -74,7 +98,7 @@ class ViewParts:
         return kept
 
     def table(self, file: str, segment: Segment) -> pa.Table:
-        return pa.Table.from_batches([self._store.reader(file).batch(segment)])
+        return self.in_piece(pa.Table.from_batches([self._store.reader(file).batch(segment)]))
 
     def _segments(self, number: int, generations: Sequence[int] | None = None) -> Iterator[tuple[str, Segment]]:
         for block in self._view.blocks:

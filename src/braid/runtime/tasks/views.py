@@ -6,7 +6,9 @@ writes only what it adds, looks up only the groups it touches, and takes in olde
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +30,7 @@ from braid.kernels.summing import (
 )
 from braid.plan.summary import Summary
 from braid.runtime.orders import ViewOrder
-from braid.runtime.tasks.partials import part_of, write_tables
+from braid.runtime.tasks.partials import TableWriter, part_of
 from braid.runtime.tasks.results import ResultWriter
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.view_parts import Tables, ViewParts, oldest_counting, since
@@ -42,10 +44,15 @@ class SlotView:
         self._summary = summary
         self._order = order
         self._store = store
-        self._parts = ViewParts(summary, order.view, slot, slots, store)
+        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
 
-    def update(self) -> tuple[pa.RecordBatch | None, Tables]:
-        """What leaves, if anything, and the tables of this slot's new block."""
+    def updates(self) -> Iterator[tuple[pa.RecordBatch | None, Tables]]:
+        """What leaves, if anything, and the tables of this slot's new block: by pieces of its groups."""
+        for piece in self._whole.pieces(self._order):
+            self._parts = piece
+            yield self._update()
+
+    def _update(self) -> tuple[pa.RecordBatch | None, Tables]:
         fresh = self._fresh()
         if self._summary.is_distinct:
             leaving, added = self._let_out_once(fresh)
@@ -60,8 +67,9 @@ class SlotView:
 
     @property
     def _has_only_group(self) -> bool:
-        """Whether the one group of an aggregation without groups is in a part of this slot."""
-        return int(part_of(only_group(), self._order.view.parts)[0]) in self._parts.numbers
+        """Whether the one group of an aggregation without groups is in a part of this slot, and in this piece."""
+        is_here = int(part_of(only_group(), self._order.view.parts)[0]) in self._parts.numbers
+        return is_here and self._parts.in_piece(only_group()).num_rows > 0
 
     def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         if 0 not in fresh:
@@ -118,9 +126,9 @@ class SlotView:
     def _fresh(self) -> Tables:
         """The step's partial summaries of this slot's parts, added up."""
         tables: dict[int, list[pa.Table]] = {}
-        for partial in self._order.partials:
-            for segment in self._store.reader(partial.file).segments_of(None, self._parts.numbers):
-                tables.setdefault(segment.unit, []).append(self._parts.table(partial.file, segment))
+        for held in self._order.partials:
+            for segment in self._store.reader(held.file).segments_of(None, self._parts.numbers):
+                tables.setdefault(segment.unit, []).append(self._parts.table(held.file, segment))
         return {number: add_up(self._summary, number, parts) for number, parts in tables.items()}
 
 
@@ -128,20 +136,36 @@ def write_update(
     view: SlotView, summary: Summary, parts: int, files: Files, path: str, results: ResultWriter | None
 ) -> dict[str, Any]:
     """Carry an update out: write the slot's block and what leaves, and report them."""
-    leaving, tables = view.update()
-    block = write_block(summary, tables, parts, files, path)
-    count = 0 if leaving is None else leaving.num_rows
-    if results is None:
-        return {"results": count, "files": [], "view": block}
-    if leaving is not None and count:
-        results.add(leaving)
-    results.close()
-    return {"results": count, "files": [asdict(file) for file in results.written], "view": block}
+    block = ViewBlockWriter(summary, parts, files, path)
+    count = 0
+    for leaving, tables in view.updates():
+        block.add(tables)
+        if leaving is not None and leaving.num_rows:
+            count += leaving.num_rows
+            if results is not None:
+                results.add(leaving)
+    if results is not None:
+        results.close()
+    written = [] if results is None else [asdict(file) for file in results.written]
+    return {"results": count, "files": written, "view": block.close()}
 
 
-def write_block(summary: Summary, tables: Tables, parts: int, files: Files, path: str) -> dict[str, Any] | None:
-    """A block of the view as it is reported; None if there is nothing to write."""
-    if not tables:
-        return None
-    rows, size = write_tables(summary, tables, parts, files, path)
-    return {"file": path.rsplit("/", 1)[1], "rows": rows, "size": size}
+class ViewBlockWriter:
+    """Writes a slot's block of the view, if there is anything to write."""
+
+    def __init__(self, summary: Summary, parts: int, files: Files, path: str) -> None:
+        self._open = partial(TableWriter, summary, parts, files, path)
+        self._name = path.rsplit("/", 1)[1]
+        self._writer: TableWriter | None = None
+
+    def add(self, tables: Tables) -> None:
+        if tables:
+            self._writer = self._writer or self._open()
+            self._writer.add(tables)
+
+    def close(self) -> dict[str, Any] | None:
+        """The block as it is reported; None if there is none."""
+        if self._writer is None:
+            return None
+        rows, size = self._writer.close()
+        return {"file": self._name, "rows": rows, "size": size}

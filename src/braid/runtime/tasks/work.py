@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from braid import errors
-from braid.errors import BraidError, CorruptStateError, PredicateError
 from braid.kernels.rows import Pairs
 from braid.optimizer.trees import in_shape
 from braid.placement.units import slot_of, units_of
@@ -36,12 +34,13 @@ from braid.runtime.tasks.results import ResultWriter, select_outputs
 from braid.runtime.tasks.segments import SegmentStore
 from braid.runtime.tasks.sequences import SlotSequence, write_sequence
 from braid.runtime.tasks.stamping import Stamp
+from braid.runtime.tasks.task_errors import told
 from braid.runtime.tasks.views import SlotView, write_update
+from braid.runtime.tasks.watching import watched
 from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import locate
 
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
-TOLD = (PredicateError, CorruptStateError)
 OPEN_STORES = 6
 
 
@@ -72,29 +71,6 @@ class Task:
 
 def report_row(report: dict[str, Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]}, schema=REPORT_SCHEMA)
-
-
-def told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The report of the work, or of the error that ended it if a retry would only meet it again."""
-    try:
-        return work()
-    except TOLD as error:
-        return tell(error)
-
-
-def tell(error: BraidError) -> dict[str, Any]:
-    """An error as a report; its cause, a user's own exception, goes along as text."""
-    detail = error.detail
-    if isinstance(error.__cause__, Exception):
-        detail = "".join(traceback.format_exception(error.__cause__)).rstrip()
-    return {"error": type(error).__name__, "message": error.message, "detail": detail, "hint": error.hint}
-
-
-def raise_told(report: dict[str, Any]) -> None:
-    """Raise on the driver the error that a task told."""
-    if "error" in report:
-        kind = getattr(errors, report["error"], BraidError)
-        raise kind(report["message"], report["detail"], report["hint"])
 
 
 def run_ingest(
@@ -131,7 +107,12 @@ class ProbeRun:
 
     def run(self) -> dict[str, Any]:
         """Write what is found, and report it."""
-        return self._write_results() if self._probe.gives_results else self._carry()
+        with self.watched():
+            return self._write_results() if self._probe.gives_results else self._carry()
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Note the calls of users' functions meanwhile, where the job was told to."""
+        return watched(self._files, self._checkpoint, self._name, self._order.watched)
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""

@@ -1,0 +1,69 @@
+"""Which pair made a predicate raise: the first one, found by halving, with the values that the predicate read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from braid.errors import PredicateError
+from braid.kernels.readable import shown
+from braid.kernels.rows import Pairs
+from braid.plan.predicate import Conjunct
+
+MOST_CALLS = 40
+"""More than enough to halve a piece of pairs; a function that is slow is called on fewer pairs each time."""
+LONGEST_TEXT = 500
+ANONYMOUS = "A predicate"
+
+Evaluate = Callable[[Pairs], Any]
+
+
+def blamed(conjunct: Conjunct, pairs: Pairs, error: PredicateError, evaluate: Evaluate) -> PredicateError:
+    """The error with the predicate it is about and the first pair that it happens for."""
+    message = error.message.replace(ANONYMOUS, f"The predicate {_brief(conjunct.written)}", 1)
+    if conjunct.function is not None and error.__cause__ is None:
+        return PredicateError(message, error.detail, error.hint)
+    place, alone = _first_failing(pairs, evaluate)
+    if alone is None:
+        where = f"No single pair raises; the first of {pairs.length} evaluated together"
+    else:
+        where = "The first pair that raises"
+        message = alone.message.replace(ANONYMOUS, f"The predicate {_brief(conjunct.written)}", 1)
+    values = values_of((column.name for column in conjunct.columns), pairs, place)
+    found = PredicateError(
+        message, "\n".join(text for text in (f"{where}: {values}.", error.detail) if text), error.hint
+    )
+    found.__cause__ = (alone or error).__cause__
+    return found
+
+
+def values_of(names: Iterable[str], pairs: Pairs, place: int) -> str:
+    """The values of some columns of one pair."""
+    one = _part(pairs, place, place + 1)
+    return ", ".join(f"{name} = {shown(one.array(name)[0])}" for name in dict.fromkeys(names))
+
+
+def _first_failing(pairs: Pairs, evaluate: Evaluate) -> tuple[int, PredicateError | None]:
+    """The first pair that raises and what it raises; pair 0 and None if none does so by itself."""
+    low, high, calls = 0, pairs.length, 0
+    while high - low > 1 and calls < MOST_CALLS:
+        middle, calls = (low + high) // 2, calls + 1
+        low, high = (middle, high) if _raised(pairs, low, middle, evaluate) is None else (low, middle)
+    alone = _raised(pairs, low, low + 1, evaluate) if high - low == 1 else None
+    return (0, None) if alone is None else (low, alone)
+
+
+def _raised(pairs: Pairs, start: int, stop: int, evaluate: Evaluate) -> PredicateError | None:
+    try:
+        evaluate(_part(pairs, start, stop))
+    except PredicateError as error:
+        return error
+    return None
+
+
+def _part(pairs: Pairs, start: int, stop: int) -> Pairs:
+    return Pairs(pairs.left, pairs.right, pairs.left_positions[start:stop], pairs.right_positions[start:stop])
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"

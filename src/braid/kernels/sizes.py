@@ -1,0 +1,158 @@
+"""Bytes of rows: whatever is cut into pieces is cut by bytes as well as by rows.
+
+Arrow addresses the text of a column by 32-bit offsets, so an array that is gathered or concatenated may hold 2 GB at
+most, and a task should need the memory of a few pieces. A piece larger than `PIECE_BYTES` is a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+PIECE_BYTES = 1 << 26
+"""As much as Spark lets cross to Python at once; tests lower it."""
+
+VALIDITY_BYTES = 1
+
+Sizes = npt.NDArray[np.int64]
+
+
+def row_sizes(columns: Iterable[pa.Array], length: int) -> Sizes:
+    """The bytes of each row over all columns, nested ones included."""
+    sizes = np.zeros(length, np.int64)
+    for column in columns:
+        sizes += value_sizes(column)
+    return sizes
+
+
+def value_sizes(column: pa.Array) -> Sizes | int:
+    """The bytes of every value of a column; one number where all have the same."""
+    return _value_sizes(column) + VALIDITY_BYTES
+
+
+def byte_cuts(sizes: Sizes, limit: int | None = None) -> list[slice]:
+    """Slices of rows of at most so many bytes each; a larger row is alone."""
+    most = PIECE_BYTES if limit is None else limit
+    ends = np.cumsum(sizes)
+    cuts, start, done = [], 0, 0
+    while start < len(sizes):
+        stop = max(start + 1, int(np.searchsorted(ends, done + most, side="right")))
+        cuts.append(slice(start, stop))
+        start, done = stop, int(ends[stop - 1])
+    return cuts
+
+
+def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces of bounded size: itself, if it is small enough."""
+    if batch.nbytes <= PIECE_BYTES:
+        yield batch
+        return
+    for cut in byte_cuts(row_sizes(batch.columns, batch.num_rows)):
+        yield batch.slice(cut.start, cut.stop - cut.start)
+
+
+def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Neighbouring batches that together are small enough to become one."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        for piece in batch_pieces(batch):
+            if held and size + piece.nbytes > PIECE_BYTES:
+                yield held
+                held, size = [], 0
+            held.append(piece)
+            size += piece.nbytes
+    if held:
+        yield held
+
+
+class Buffer:
+    """Parts that wait to become one piece: of so many rows, and of bounded size."""
+
+    def __init__(self, rows: int) -> None:
+        self._most_rows = rows
+        self.parts: list[Any] = []
+        self.rows = 0
+        self._size = 0
+
+    def has_room(self, size: int) -> bool:
+        """Whether a part of so many bytes still fits; anything fits into an empty buffer."""
+        return not self.parts or self._size + size <= PIECE_BYTES
+
+    def add(self, part: Any, rows: int, size: int) -> None:
+        self.parts.append(part)
+        self.rows += rows
+        self._size += size
+
+    @property
+    def is_full(self) -> bool:
+        return self.rows >= self._most_rows or self._size >= PIECE_BYTES
+
+    def take(self) -> list[Any]:
+        """All parts; the buffer is empty afterwards."""
+        parts, self.parts, self.rows, self._size = self.parts, [], 0, 0
+        return parts
+
+
+def total_bytes(columns: Iterable[pa.Array]) -> int:
+    """The bytes that the values of some columns take; of a slice only its own."""
+    return sum(column.nbytes for column in columns)
+
+
+def _fixed(kind: pa.DataType) -> int | None:
+    """The bytes of a value of this type, None if they depend on it."""
+    if pa.types.is_null(kind):
+        return 0
+    if pa.types.is_struct(kind):
+        widths = [_fixed(kind.field(number).type) for number in range(kind.num_fields)]
+        known = [width for width in widths if width is not None]
+        return sum(known) if len(known) == len(widths) else None
+    if pa.types.is_fixed_size_list(kind):
+        inner = _fixed(kind.value_type)
+        return None if inner is None else inner * kind.list_size
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return None
+
+
+def _value_sizes(column: pa.Array) -> Sizes | int:
+    kind = column.type
+    width = _fixed(kind)
+    if width is not None:
+        return width
+    if pa.types.is_struct(kind):
+        children = [_value_sizes(column.field(number)) for number in range(kind.num_fields)]
+        return sum(children, np.zeros(len(column), np.int64))
+    if pa.types.is_dictionary(kind):
+        return 8
+    if _is_nested(kind):
+        return _nested_sizes(column)
+    return np.diff(_offsets(column)) + 4
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind))
+
+
+def _nested_sizes(column: pa.Array) -> Sizes:
+    """Lists and maps: the sizes of their elements, added up."""
+    offsets = _offsets(column)
+    inner: Sequence[pa.Array] = (column.keys, column.items) if pa.types.is_map(column.type) else (column.values,)
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    elements = row_sizes([child.slice(first, count) for child in inner], count)
+    ends = np.concatenate(([0], np.cumsum(elements)))
+    return np.diff(ends[offsets - first]) + 4
+
+
+def _offsets(column: pa.Array) -> Sizes:
+    kind = column.type
+    large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_list(kind)
+    if len(column) == 0:
+        return np.zeros(1, np.int64)
+    words = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
+    return words[column.offset : column.offset + len(column) + 1].astype(np.int64)

@@ -1,0 +1,209 @@
+"""Rows of any size: nothing that a task gathers, joins or writes at once is larger than its bound, and no row is lost.
+
+The bound is lowered to a few hundred bytes, so that values of a few bytes are large.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from braid.control import merging
+from braid.control.ordering import Ordering
+from braid.kernels import sizes
+from braid.kernels.rows import Pairs, Rows
+from braid.optimizer.strategies import Biclique, Matrix, Strategy
+from braid.plan.question import Question
+from braid.runtime.tasks import ingest, probe, results
+from braid.state.blocks import BlockWriter
+from braid.testing import Draft, InlineQuery
+from braid.testing.expressions import equal, less, less_or_equal
+from braid.testing.questions import ARROW_TYPES
+
+LIMIT = 600
+# Where every update reads all partial totals once a piece, a few hundred pieces would take seconds.
+LARGER = {"groups": 3000, "groups in order": 10_000}
+SECOND = 1_000_000
+# Offsets and validity of a piece beyond what its rows are counted with.
+SLACK = 64
+
+Joined = tuple[Question, tuple[str, ...]]
+
+
+def columns(value: str = "string") -> dict[str, str]:
+    return {"id": "bigint", "k": "string", "v": value}
+
+
+def pair(window_us: int | None = 100 * SECOND) -> tuple[Draft, Any, Any]:
+    draft = Draft()
+    return draft, *(draft.stream(name, columns(), window_us=window_us) for name in ("a", "b"))
+
+
+def equality() -> Draft:
+    draft, a, b = pair()
+    return draft.on(equal(a["k"], b["k"]))
+
+
+def band() -> Draft:
+    draft, a, b = pair()
+    return draft.on(less_or_equal(a["id"], b["id"]))
+
+
+def text() -> Draft:
+    draft, a, b = pair()
+    return draft.on(less(a["v"], b["v"]))
+
+
+def function() -> Draft:
+    draft, a, b = pair()
+
+    def shorter(left: pa.Array, right: pa.Array) -> Any:
+        return np.asarray([len(x) <= len(y) for x, y in zip(left.to_pylist(), right.to_pylist(), strict=True)])
+
+    return draft.on_function(shorter, a["v"], b["v"])
+
+
+def chain() -> Draft:
+    draft = Draft()
+    a, b, c = (draft.stream(name, columns(), window_us=100 * SECOND) for name in ("a", "b", "c"))
+    return draft.on(equal(a["k"], b["k"])).on(equal(b["id"], c["id"]))
+
+
+def ordered() -> Draft:
+    return equality().ordered()
+
+
+def grouped() -> Draft:
+    draft, a, b = pair()
+    draft.on(equal(a["k"], b["k"]))
+    return draft.aggregate([a["v"]], ("count", ()), ("max", (b["v"],)), ("count_distinct", (b["v"],)))
+
+
+def distinct() -> Draft:
+    draft, a, b = pair()
+    return draft.on(equal(a["k"], b["k"])).distinct(a["v"], b["k"])
+
+
+def sliding() -> Draft:
+    draft, a, b = pair()
+    draft.on(equal(a["k"], b["k"]))
+    return draft.aggregate([a["v"]], ("count", ()), ("min", (b["v"],)), over_us=5 * SECOND)
+
+
+def ordered_groups() -> Draft:
+    return grouped().ordered()
+
+
+def counted() -> Draft:
+    draft = Draft()
+    a, b = (draft.stream(name, columns(), window_us=None, window_rows=20) for name in ("a", "b"))
+    return draft.on(equal(a["k"], b["k"])).ordered()
+
+
+CASES: dict[str, tuple[Callable[[], Draft], Strategy | None]] = {
+    "equality": (equality, None),
+    "copies in a matrix": (equality, Matrix(2, 2)),
+    "tiles": (band, None),
+    "text compared": (text, None),
+    "a function": (function, None),
+    "rounds": (chain, Biclique(units=(2, 2, 2))),
+    "a tree": (chain, Biclique(units=(2, 2, 2), shape="tree")),
+    "in order": (ordered, None),
+    "rows counted": (counted, None),
+    "groups": (grouped, None),
+    "a distinct selection": (distinct, None),
+    "a sliding aggregation": (sliding, None),
+    "groups in order": (ordered_groups, None),
+}
+
+
+def rows(chance: random.Random, count: int, second: int) -> pa.Table:
+    times = [(second + chance.randint(0, 2)) * SECOND for _ in range(count)]
+    values = ["x" * chance.choice([0, 1, 20, 150]) + str(chance.randint(0, 9)) for _ in range(count)]
+    return pa.table(
+        {
+            "ts": pa.array(times, pa.int64()).cast(ARROW_TYPES["timestamp"]),
+            "id": pa.array([chance.randint(0, 9) for _ in range(count)], pa.int64()),
+            "k": pa.array([f"{'key' * chance.choice([1, 30])}{chance.randint(0, 2)}" for _ in range(count)]),
+            "v": pa.array(values),
+        }
+    )
+
+
+def answer(question: Question, strategy: Strategy | None, place: Path, seed: int) -> Counter[tuple[Any, ...]]:
+    chance = random.Random(seed)
+    ordering = Ordering("filter-order", 0.3) if question.ordered else None
+    query = InlineQuery(question, str(place), strategy=strategy, ordering=ordering, rows_per_batch=1000)
+    names = [stream.name for stream in question.streams]
+    for batch in range(4):
+        query.run(batch, {name: rows(chance, 44 // len(names) - 8, 3 * batch) for name in names})
+    if ordering is not None:
+        query.steps.flush()
+    return Counter(tuple(row.values()) for row in query.published().to_pylist())
+
+
+class Watch:
+    """Remembers the bytes of everything that is gathered, cut or written, with how many rows it had."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, limit: int) -> None:
+        patch.setattr(sizes, "PIECE_BYTES", limit)
+        self._limit = limit
+        self.seen: list[tuple[str, int, int]] = []
+        self._wrap(patch, Rows, "take", lambda result: (result.length, result.nbytes))
+        self._wrap(patch, Pairs, "to_rows", lambda result: (result.length, result.nbytes))
+        self._wrap(patch, Pairs, "array", lambda result: (len(result), result.nbytes))
+        self._wrap(patch, probe, "concat_rows", lambda result: (result.length, result.nbytes))
+        self._wrap(patch, ingest, "_join", lambda result: (result.num_rows, result.nbytes))
+        add, flush, watch = BlockWriter.add, results.ResultWriter._flush, self
+
+        def watched(self: BlockWriter, unit: int, route: int, batch: pa.RecordBatch, *times: int) -> None:
+            watch.seen.append(("a segment", batch.num_rows, batch.nbytes))
+            add(self, unit, route, batch, *times)
+
+        def flushed(self: results.ResultWriter) -> None:
+            parts = self._held.parts
+            watch.seen.append(("a row group", self._held.rows, sum(part.nbytes for part in parts)))
+            flush(self)
+
+        patch.setattr(BlockWriter, "add", watched)
+        patch.setattr(results.ResultWriter, "_flush", flushed)
+
+    def too_large(self) -> list[tuple[str, int, int]]:
+        return [
+            (what, count, size)
+            for what, count, size in self.seen
+            if size > self._limit + SLACK + 8 * count and count > 1
+        ]
+
+    def _wrap(self, patch: pytest.MonkeyPatch, owner: Any, name: str, measure: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            self.seen.append((name, *measure(result)))
+            return result
+
+        patch.setattr(owner, name, watched)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pieces_are_bounded_by_bytes(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft, strategy = CASES[case]
+    monkeypatch.setattr(merging, "FAN_IN", 2)
+    monkeypatch.setattr(merging, "BASE_ROWS", 4)
+    expected = answer(draft().question(), strategy, tmp_path / "whole", 7)
+    limit = LARGER.get(case, LIMIT)
+    with monkeypatch.context() as patch:
+        watch = Watch(patch, limit)
+        found = answer(draft().question(), strategy, tmp_path / "pieces", 7)
+    assert sum(expected.values()) > 30, "the case shows nothing"
+    assert found == expected
+    assert watch.too_large() == []
+    assert max(size for _, _, size in watch.seen) > limit // 3, "nothing came near the bound"

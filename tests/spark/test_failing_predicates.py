@@ -1,0 +1,147 @@
+"""Predicates, selections and functions that fail while a run goes on: what the error says, and how short it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import braid
+from braid import errors
+from tests.spark.test_bad_input import Table
+
+LINES = 40
+"""A failed run prints no more than a screen."""
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Table:
+    return Table(spark, tmp_path)
+
+
+def fail(table: Table, *predicates: Any, select: tuple[str, ...] = ()) -> str:
+    """Run until it fails, and check that what is raised and printed is short; its text."""
+    with pytest.raises(errors.PredicateError) as caught:
+        table.run(*predicates, select=select)
+    printed = "".join(traceback.format_exception(caught.value))
+    assert "at org.apache" not in printed
+    assert "Py4J" not in printed
+    assert len(str(caught.value).splitlines()) <= LINES, printed
+    assert len(printed.splitlines()) <= 2 * LINES, printed
+    return str(caught.value)
+
+
+JVM: dict[str, tuple[str, tuple[str, ...], list[str]]] = {
+    "a regular expression from data": ("o.s RLIKE if(q.d = 0, '(', q.s)", (), ["Unclosed group", "RLIKE"]),
+    "xpath": ("xpath_boolean(if(q.d = 0 AND o.v > 0, '<a>', '<a/>'), '/a')", (), ["xpath_boolean("]),
+    "a URL": ("url_decode(if(q.d = 0, '%zz', q.s)) <> o.s", (), ["CANNOT_DECODE_URL", "url_decode("]),
+    "a long array": ("size(array_repeat(o.v, if(q.d = 0, 2147483640, 1))) = 1", (), ["2147483640 elements"]),
+    "a document": (
+        "from_json(if(q.d = 0 AND o.v > 0, '{', '{\"a\": 1}'), 'a int', map('mode', 'FAILFAST')).a = 1",
+        (),
+        ["MALFORMED_RECORD"],
+    ),
+    "a Spark function in Python": ("refuses_zero(q.d, o.v)", (), ["KeyError: 'nothing'", "refuses_zero(q.d, o.v)"]),
+    "a condition on one stream": ("url_decode(if(q.d = 0, '%zz', q.s)) = q.s", (), ["CANNOT_DECODE_URL"]),
+    "a key": ("url_decode(if(q.d = 0, '%zz', q.s)) = o.s", (), ["CANNOT_DECODE_URL"]),
+    "a selection": ("o.v > q.v", ("url_decode(if(q.d = 0, '%zz', q.s)) AS u",), ["CANNOT_DECODE_URL", "url_decode("]),
+}
+
+
+@pytest.mark.parametrize("case", JVM)
+def test_whatever_raises_in_the_jvm_is_an_error_of_the_predicate(spark: SparkSession, table: Table, case: str) -> None:
+    def refuses_zero(d: int | None, v: int | None) -> bool | None:
+        if d == 0:
+            raise KeyError("nothing")
+        return None if d is None or v is None else v > d
+
+    spark.udf.register("refuses_zero", refuses_zero, "boolean")
+    predicate, select, causes = JVM[case]
+    message = fail(table, predicate, select=select)
+    fragments = ["The join of o, q failed in batch 1", *causes, "Hint: "]
+    assert all(fragment in message for fragment in fragments), message
+
+
+def test_a_sql_predicate_is_named_with_the_first_pair_that_raises(table: Table) -> None:
+    message = fail(table, "o.v / q.d > 2")
+    assert "The predicate o.v / q.d > 2 was evaluated and it divided by zero" in message
+    assert "The first pair that raises: o.v = 8, q.d = 0." in message
+
+
+class Unprintable(Exception):
+    """Neither to be printed nor to be pickled."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> Any:
+        raise TypeError("no pickle")
+
+
+def leave() -> None:
+    sys.exit(7)
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def close() -> None:
+    raise GeneratorExit
+
+
+def unprintable() -> None:
+    raise Unprintable
+
+
+def exit_at_once() -> None:
+    os._exit(9)
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_zero(action: Callable[[], None]) -> Callable[[pa.Array, pa.Array], Any]:
+    """A function that does something bad where it meets the zero."""
+
+    def compares(v: pa.Array, d: pa.Array) -> Any:
+        if 0 in d.to_pylist():
+            action()
+        return np.asarray(v) > 2 * np.asarray(d)
+
+    return compares
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (leave, "SystemExit: 7"),
+        (interrupt, "KeyboardInterrupt"),
+        (close, "GeneratorExit"),
+        (unprintable, "Unprintable"),
+    ],
+)
+def test_a_function_may_raise_anything(table: Table, action: Callable[[], None], said: str) -> None:
+    message = fail(table, braid.udf(at_zero(action), "o.v", "q.d"))
+    assert f"The Python predicate compares raised {said}" in message
+    assert "The first pair that raises: o.v = 8, q.d = 0." in message
+
+
+@pytest.mark.parametrize("action", [exit_at_once, kill])
+def test_a_function_that_kills_its_worker_is_named(table: Table, action: Callable[[], None]) -> None:
+    message = fail(table, braid.udf(at_zero(action), "o.v", "q.d"))
+    assert "A worker process died, twice, while the Python predicate compares(o.v, q.d) was evaluated." in message
+    assert "Calls under way on all workers:\n  compares(o.v, q.d): " in message
+    assert not list(table.place.glob("checkpoint/staging/*.calling"))
