@@ -23,7 +23,7 @@ NOT_THE_ROWS = re.compile(
     r"ClosedByInterrupt|IOException|FileNotFound|FileAlreadyExists|AccessControl|SocketException|ConnectException|"
     r"TimeoutException|NoClassDefFound|ClassNotFound|ClassCastException|ExceptionInInitializer|"
     r"\[(?:INTERNAL_ERROR|FAILED_READ_FILE|CANNOT_READ|CANNOT_LOAD|STREAM|STATE_STORE|TASK_WRITE|UNABLE_TO|PATH_NOT)|"
-    r"FileScanRDD|execution\.datasources|execution\.streaming\.sources|org\.apache\.hadoop|org\.apache\.kafka|"
+    r"FileScanRDD|DataSourceRDD|execution\.datasources|org\.apache\.hadoop|org\.apache\.kafka|"
     r"storage\.BlockManager|org\.apache\.spark\.shuffle"
 )
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]([^\n]*)")
@@ -39,7 +39,8 @@ MOST_NAMED = 6
 def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequence[str]) -> BraidError:
     """A failed job as Braid's error; `evaluated` are the expressions that the JVM evaluates in it."""
     names = ", ".join(stream.name for stream in plan.streams)
-    text = text_of(error)
+    # After the task's own stack Spark gives the driver's, which is that of the streaming query in every case.
+    text = text_of(error).split("Driver stacktrace:")[0]
     refused = STORAGE_FAILURES.search(text)
     if refused is not None:
         return StorageError(
