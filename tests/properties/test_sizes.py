@@ -142,7 +142,7 @@ def answer(question: Question, strategy: Strategy | None, place: Path, seed: int
     ordering = Ordering("filter-order", 0.3) if question.ordered else None
     query = InlineQuery(question, str(place), strategy=strategy, ordering=ordering, rows_per_batch=1000)
     names = [stream.name for stream in question.streams]
-    for batch in range(4):
+    for batch in range(3):
         query.run(batch, {name: rows(chance, 44 // len(names) - 8, 3 * batch) for name in names})
     if ordering is not None:
         query.steps.flush()
