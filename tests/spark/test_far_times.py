@@ -29,9 +29,10 @@ NOW = int(time.time()) * 1_000_000
 class Instants:
     """A directory of Parquet files with event times in microseconds, one file a trigger."""
 
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
+    def __init__(self, spark: SparkSession, directory: Path, zone: str | None = "UTC") -> None:
         self._spark = spark
         self._directory = directory
+        self._zone = zone
         self._rows = 0
         directory.mkdir(parents=True)
 
@@ -41,14 +42,15 @@ class Instants:
         self._rows += len(times)
         path = self._directory / f"{number:04d}.parquet"
         pq.write_table(
-            pa.table({"id": pa.array(ids, pa.int64()), "ts": pa.array(times, pa.timestamp("us", "UTC"))}), path
+            pa.table({"id": pa.array(ids, pa.int64()), "ts": pa.array(times, pa.timestamp("us", self._zone))}), path
         )
         os.utime(path, (FIRST_MTIME + number,) * 2)
         return self
 
     @property
     def stream(self) -> DataFrame:
-        reader = self._spark.readStream.schema("id bigint, ts timestamp").option("maxFilesPerTrigger", 1)
+        kind = "timestamp_ntz" if self._zone is None else "timestamp"
+        reader = self._spark.readStream.schema(f"id bigint, ts {kind}").option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self._directory))
 
     @property
@@ -127,6 +129,24 @@ def test_static_inputs_are_joined_up_to_the_ends_of_timestamp(
     assert set(found) == wanted
     assert len(found) == len(wanted)
     assert not ordered or [at for *_, at in found] == sorted(at for *_, at in found)
+
+
+def test_late_rows_without_a_zone_can_be_collected(spark: SparkSession, tmp_path: Path, place: Place) -> None:
+    """In a zone in which the last instant of the range has no time of the clock."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        a = Instants(spark, tmp_path / "a", None).add(NOW, LATEST_US).add(NOW + 1)
+        b = Instants(spark, tmp_path / "b", None).add(NOW, EARLIEST_US).add(NOW + 1)
+        query = joined(a.stream, b.stream).select("a.id AS a", "b.id AS b")
+        run = place.run(query)
+        assert place.rows() == [(0, 0), (0, 2)]
+        found = run.late_rows().collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert [(row["stream"], row["reason"], row["watermark"].year) for row in found] == [
+        ("a", "below the watermark", 9999)
+    ]
 
 
 def test_a_limit_that_is_no_duration_is_refused(instants: Callable[[str], Instants]) -> None:

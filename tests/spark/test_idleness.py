@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import braid
-from braid.control.watermarks import SourceCheck
+from braid.control.idleness import SourceCheck
 from braid.runtime.sources import Sources
 from tests.oracle.feeds import Feed, Place, at
 

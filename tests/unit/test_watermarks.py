@@ -6,13 +6,12 @@ import random
 
 import pytest
 
+from braid.control.idleness import Silence, SourceCheck
 from braid.control.watermarks import (
-    SourceCheck,
     StepTimes,
     advance_marks,
     decide_times,
     is_expired,
-    silent_streams,
 )
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
@@ -30,7 +29,7 @@ def plan(*lateness_us: int | None, window_us: int | None = 10, idle_after_ms: in
 def times_at(made: JoinPlan, marks: tuple[Mark, ...], now_ms: int) -> StepTimes:
     """The times of a step without rows, in a run that began at 0 and has just looked at its empty sources."""
     check = SourceCheck(now_ms, (False,) * len(marks))
-    return decide_times(made, marks, silent_streams(made, marks, 0, check, (None,) * len(marks)))
+    return decide_times(made, marks, Silence(made, 0).idle(marks, check))
 
 
 def test_a_watermark_is_the_newest_time_minus_lateness() -> None:
@@ -77,7 +76,7 @@ def test_silence_is_what_a_run_has_seen_of_a_source_that_it_has_read(
 ) -> None:
     made, marks = plan(0, 0, idle_after_ms=50), (Mark(1, None, 0), Mark(9, None, 0))
     check = SourceCheck(checked_ms, (unread, True))
-    assert silent_streams(made, marks, started_ms, check, (newest, None)) == (idle, False)
+    assert Silence(made, started_ms).idle(marks, check, (newest, None)) == (idle, False)
 
 
 def test_an_idle_stream_without_a_limit_on_lateness_keeps_what_it_was_given() -> None:

@@ -1,7 +1,6 @@
-"""Watermarks, idleness and expiry, decided from what earlier steps recorded.
+"""Watermarks and expiry, decided from what earlier steps recorded.
 
-A watermark never falls: what was expired under it stays expired. None stands for minus infinity. Silence is counted
-from the start of the run, up to the last look at the sources: time in which nobody looked is no silence.
+A watermark never falls: what was expired under it stays expired. None stands for minus infinity.
 """
 
 from __future__ import annotations
@@ -20,30 +19,6 @@ class StepTimes:
 
     watermarks: tuple[int | None, ...]
     idle: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class SourceCheck:
-    """A look at the sources: when, and which streams had rows there that the run has not read."""
-
-    checked_ms: int
-    unread: tuple[bool, ...]
-
-
-def silent_streams(
-    plan: JoinPlan, marks: Sequence[Mark], started_ms: int, check: SourceCheck, newest: Sequence[int | None]
-) -> tuple[bool, ...]:
-    """Which streams are idle in a step of a run that started at `started_ms`, if it brings rows up to `newest`.
-
-    A stream is idle only if its source was found read to the end, and nothing had come for long enough by then.
-    """
-    return tuple(
-        stream.idle_after_ms is not None
-        and seen is None
-        and not unread
-        and check.checked_ms - max(mark.active_ms, started_ms) >= stream.idle_after_ms
-        for stream, mark, unread, seen in zip(plan.streams, marks, check.unread, newest, strict=True)
-    )
 
 
 def decide_times(plan: JoinPlan, marks: Sequence[Mark], idle: tuple[bool, ...]) -> StepTimes:

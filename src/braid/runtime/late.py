@@ -18,7 +18,7 @@ from braid.state.checkpoint import Checkpoint
 
 SCHEMA = "stream string, batch bigint, watermark timestamp, row string, reason string"
 
-FIRST_DAY, LAST_DAY = "0001-01-03 00:00:00Z", "9999-12-29 00:00:00Z"
+FIRST_DAY, LAST_DAY = "0001-01-03 00:00:00", "9999-12-29 00:00:00"
 
 # When it was written, in milliseconds; the step; a number. Other tools may leave files beside them.
 NAME = re.compile(r"(\d+)-\d+-\d+\.parquet", re.ASCII)
@@ -89,13 +89,14 @@ def _table(rows: DataFrame, stream: str) -> DataFrame:
     return rows.select(
         sf.lit(stream).alias("stream"),
         sf.col("batch"),
-        _collectable(sf.col("watermark").cast("timestamp")).alias("watermark"),
+        _collectable(rows, "watermark").cast("timestamp").alias("watermark"),
         sf.to_json("row", {"ignoreNullFields": "false"}).alias("row"),
         sf.col("reason") if "reason" in rows.columns else sf.lit(None).cast("string").alias("reason"),
     )
 
 
-def _collectable(time: Column) -> Column:
-    """The time, or the nearest day that Python's own type holds in any zone: late rows must be seen by who collects."""
-    first, last = sf.expr(f"TIMESTAMP '{FIRST_DAY}'"), sf.expr(f"TIMESTAMP '{LAST_DAY}'")
+def _collectable(rows: DataFrame, name: str) -> Column:
+    """A time, or the nearest day that Python's own type holds in any zone: whoever collects late rows must see them."""
+    time, kind = sf.col(name), rows.schema[name].dataType.simpleString()
+    first, last = (sf.expr(f"{kind} '{day}'") for day in (FIRST_DAY, LAST_DAY))
     return sf.when(time < first, first).when(time > last, last).otherwise(time)

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
-from braid.control.watermarks import SourceCheck
+from braid.control.idleness import SourceCheck
 from braid.plan.join import JoinPlan
 
 NEVER_MS = -1

@@ -8,18 +8,19 @@ commits it; publishing and sweeping may be repeated at will.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.elasticity import Elasticity
 from braid.control.fanouts import fanouts_after
+from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
 from braid.control.views import new_view
-from braid.control.watermarks import SourceCheck, StepTimes, advance_marks, decide_times, latest_times, silent_streams
+from braid.control.watermarks import StepTimes, advance_marks, decide_times, latest_times
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
@@ -83,8 +84,8 @@ class StepRunner:
         self._asked_for: int | None = None
         self._history = History(checkpoint, sink, owner)
         self.manifest = self._recover()
-        self._started_ms = now_ms()
-        self.idle = self._nobody
+        self._silence = Silence(plan, now_ms())
+        self.idle = self._silence.nobody
 
     def run(
         self, batch: int, flush: bool = False, check: SourceCheck | None = None, planned: str | None = None
@@ -110,7 +111,7 @@ class StepRunner:
 
         `check` is the last look at the sources; by default they are empty now.
         """
-        return self._run_without_input(lambda: self._tick(check or self._all_read()))
+        return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms())))
 
     def flush(self) -> dict[str, Any] | None:
         """A step without input that emits everything that waits for its order; None if nothing does."""
@@ -158,9 +159,10 @@ class StepRunner:
         phases = Phases()
         delta = self._checkpoint.read_delta(self.manifest)
         if delta is None:
-            idle = self._silent(check, self._nothing)
+            idle = self.idle = self._silence.idle(self.manifest.marks, check)
             start = self._begin(self.manifest.batch, self.manifest.planned, idle)
-            if not any(idle) or not (self._raises(start) or self._expires(start.times) or self._release_is_due(start)):
+            raises = self._silence.raises(self.manifest.marks, start.times)
+            if not any(idle) or not (raises or self._expires(start.times) or self._release_is_due(start)):
                 return None
             self._owner.require()
             self._follow_cores()
@@ -177,27 +179,10 @@ class StepRunner:
             )
         if delta is not None:
             self._complete(delta, Phases())
-        start = self._begin(self.manifest.batch, self.manifest.planned, self._nobody)
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.nobody)
         if not self._release_is_due(start, flush=True):
             return None
         return self._complete(self._fix(start, [], flush=True), Phases())
-
-    @property
-    def _nothing(self) -> tuple[None, ...]:
-        """The newest event times of a step that brings no rows."""
-        return (None,) * len(self._plan.streams)
-
-    @property
-    def _nobody(self) -> tuple[bool, ...]:
-        """No stream."""
-        return (False,) * len(self._plan.streams)
-
-    def _all_read(self) -> SourceCheck:
-        return SourceCheck(self._now_ms(), self._nobody)
-
-    def _silent(self, check: SourceCheck, newest: Sequence[int | None]) -> tuple[bool, ...]:
-        self.idle = silent_streams(self._plan, self.manifest.marks, self._started_ms, check, newest)
-        return self.idle
 
     def _begin(self, batch: int, planned: str | None, idle: tuple[bool, ...]) -> Start:
         """The clock, watermarks and layout of the next step."""
@@ -205,11 +190,6 @@ class StepRunner:
         times = decide_times(self._plan, self.manifest.marks, idle)
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
         return Start(batch, planned, now, times, spread)
-
-    def _raises(self, start: Start) -> bool:
-        """Whether an idle stream would take a later watermark than its own."""
-        own = decide_times(self._plan, self.manifest.marks, self._nobody)
-        return start.times.watermarks != own.watermarks
 
     def _expires(self, times: StepTimes) -> bool:
         """Whether blocks can be dropped under these watermarks."""
@@ -220,7 +200,7 @@ class StepRunner:
         """Whether a step without input would let something out."""
         if self._keeper is None:
             return False
-        turn = self._keeper.turn(self.manifest, start.times, self._nothing, start.now_ms, flush)
+        turn = self._keeper.turn(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
         return self._keeper.is_due(self.manifest, turn)
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
@@ -284,12 +264,13 @@ class StepRunner:
 
         Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
         """
-        start, step = self._begin(offer.batch, offer.planned, self._nobody), self.manifest.step + 1
+        start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
         order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout, limits)
         reports = self._cluster.ingest(order)
         require_success(self._plan, reports, step)
-        idle = self._silent(offer.check or self._all_read(), newest_times(self._plan, reports))
+        check = offer.check or self._silence.all_read(self._now_ms())
+        idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
         times = decide_times(self._plan, self.manifest.marks, idle)
         return self._fix(replace(start, times=times), reports, offer.flush)
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from braid.control.elasticity import Elasticity
+from braid.control.idleness import SourceCheck
 from braid.control.ordering import Ordering
-from braid.control.watermarks import SourceCheck
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
 from braid.runtime.consistency import claim_for
