@@ -62,6 +62,10 @@ class QueryError(BraidError):
     """The query as written cannot mean anything; raised while it is built."""
 
 
+class MissingMethodError(QueryError, AttributeError):
+    """A method or attribute that Spark has and Braid has not, or a misspelt one."""
+
+
 class UnknownColumnError(QueryError):
     """A name that no stream has."""
 
@@ -148,3 +152,7 @@ class PredicateError(BraidError):
 
 class RunFailedError(BraidError):
     """A run ended with an error that is not Braid's own; the cause is chained."""
+
+
+class WatermarkWarning(UserWarning):
+    """A watermark of Spark's on an input of a join, which does not decide which rows are late."""

@@ -37,6 +37,7 @@ def test_a_duration_is_exact_microseconds(value: str | timedelta, microseconds: 
 
 
 WRONG = ["", "  ", "ten minutes", "10", "10 parsecs", "5 months", "minutes 10", "-5 seconds", "5 seconds x", 10, None]
+WRONG += ["٣ seconds", "５ minutes", "१ h", "1\u00a0second"]  # digits and spaces that are not ASCII
 
 
 @pytest.mark.parametrize("value", [*WRONG, "10 minutes 3"])

@@ -49,7 +49,7 @@ def read_elasticity(
 
 def read_bytes(text: str | int) -> int:
     """A number of bytes, as Spark's settings write it: 512m, 1g."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(text).lower())
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(text).lower(), re.ASCII)
     size = 0 if found is None else round(float(found[1]) * SIZES[found[2]])
     if size < 1:
         raise StrategyError(

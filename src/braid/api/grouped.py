@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NoReturn, get_args
 
+from braid.api.habits import GROUPED, refuse_attribute
 from braid.errors import QueryError
 from braid.plan.durations import duration_us
 from braid.plan.summary import Updates
@@ -15,12 +16,18 @@ if TYPE_CHECKING:
     from braid.api.join import Join
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grouped:
     """Groups of a join's results. Made by `Join.groupBy`."""
 
     _join: Join
     _expressions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Grouped({self._join!r} by {', '.join(self._expressions) or 'nothing'})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name, GROUPED)
 
     def agg(self, *expressions: str, over: str | timedelta = "all", updates: Updates = "batched") -> Join:
         """Keep these aggregates of each group: over all results, or over those of the newest stretch of result time."""

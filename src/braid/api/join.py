@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -14,6 +14,7 @@ from braid.api.asking import ask_stream, check_alike, check_counted
 from braid.api.columns import arrow_schema
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
+from braid.api.habits import JOIN, refuse_arguments, refuse_attribute
 from braid.api.ordered import read_ordering
 from braid.api.selection import Selection
 from braid.api.stream import Stream
@@ -33,8 +34,10 @@ from braid.runtime.batch import run_batch
 from braid.runtime.explaining import explain_query
 from braid.runtime.session import Settings, read_settings, require_unchanged, slot_count
 
+REPR_CHARACTERS = 80
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Join:
     """A join of two or more streams. Made by `braid.join`."""
 
@@ -50,8 +53,18 @@ class Join:
     elasticity: Elasticity | None = None
     ordering: Ordering | None = None
 
-    def on(self, predicate: str | Udf) -> Join:
-        """Join where the predicate is true; several are ANDed."""
+    def __repr__(self) -> str:
+        names = ", ".join(stream.name for stream in self.streams)
+        on = " AND ".join(conjunct.written for conjunct in self.conjuncts)
+        brief = on if len(on) <= REPR_CHARACTERS else f"{on[:REPR_CHARACTERS]}..."
+        return f"Join({names}{' on ' if on else ''}{brief})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name, JOIN)
+
+    def on(self, predicate: str | Udf, **others: object) -> Join:
+        """Join where the predicate is true; several are ANDed. `where` and `filter` are the same."""
+        refuse_arguments(".on", others)
         if isinstance(predicate, Udf):
             found: tuple[Conjunct, ...] = (
                 self._analyzer.python_predicate(
@@ -66,6 +79,8 @@ class Join:
                 hint='Write the predicate as text, for example .on("o.id = q.id").',
             )
         return replace(self, conjuncts=(*self.conjuncts, *found))
+
+    where = filter = on
 
     def select(self, *expressions: str) -> Join:
         """The columns of the result, as Spark SQL expressions."""
@@ -262,8 +277,9 @@ class Join:
         return tuple(stream.df for stream in self.streams)
 
 
-def join(*streams: Stream) -> Join:
+def join(*streams: Stream, **others: object) -> Join:
     """A windowed join of two or more streams with distinct names."""
+    refuse_arguments("braid.join", others)
     if len(streams) < 2:
         raise QueryError(f"braid.join needs at least two streams, but got {len(streams)}.")
     for stream in streams:

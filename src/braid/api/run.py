@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame
 
+from braid.api.habits import RUN, refuse_attribute
+from braid.api.interrupts import plain_interrupts
 from braid.errors import BraidError
 from braid.runtime.execution import Execution
 
@@ -16,6 +19,13 @@ class Run:
     def __init__(self, execution: Execution, name: str | None) -> None:
         self._execution = execution
         self._name = name
+
+    def __repr__(self) -> str:
+        name = "" if self._name is None else f"{self._name!r}, "
+        return f"Run({name}id {self.id[:8]}, {'active' if self.isActive else 'ended'})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name, RUN)
 
     @property
     def id(self) -> str:
@@ -62,8 +72,17 @@ class Run:
         print(self._execution.explain(stage))
 
     def awaitTermination(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends, or for `timeout` seconds; raises the error that ended it."""
-        ended = self._execution.await_end(timeout)
+        """Wait until the run ends, or for `timeout` seconds; raises the error that ended it.
+
+        Ctrl-C ends the run after the step under way, and the wait with it; a second one does not wait for the step.
+        """
+        try:
+            with plain_interrupts():
+                ended = self._execution.await_end(timeout)
+        except KeyboardInterrupt:
+            print("Stopping after the step under way; Ctrl-C once more stops at once.", file=sys.stderr, flush=True)
+            self._execution.stop()
+            ended = True
         failure = self._execution.failure() if ended else None
         if failure is not None:
             raise failure

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NoReturn
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, NumericType, StructType, TimestampNTZType, TimestampType
 
+from braid.api.habits import STREAM, refuse_attribute
 from braid.api.types import stream_problem
-from braid.errors import StreamError
+from braid.errors import StreamError, WatermarkWarning
 from braid.plan.durations import duration_us
 from braid.query.windows import LastRows, Unbounded, Window, read_limit, read_window
+from braid.runtime.logical_plans import plan_nodes
 from braid.runtime.session import read_settings, require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stream:
     """One input of a join. Made by `braid.stream`."""
 
@@ -30,6 +34,12 @@ class Stream:
     lateness_given: bool
     idle_after_ms: int | None
     max_ahead_us: int | None
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, time {self.time}, window {self.window.describe()})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name, STREAM)
 
     @property
     def schema(self) -> StructType:
@@ -56,6 +66,7 @@ def stream(
     require_classic(name, df)
     column = _time_column(name, df, time)
     _check_types(name, df)
+    _warn_of_watermark(name, df)
     idle_us = None if idle_after is None else duration_us(f"idle_after of stream {name!r}", idle_after)
     return Stream(
         name=name,
@@ -111,6 +122,25 @@ def _time_column(name: str, df: DataFrame, time: str) -> str:
     if not isinstance(kind, TimestampType | TimestampNTZType):
         raise StreamError(
             f"The event time {name}.{found[0]} has type {kind.simpleString()}; it must be timestamp or timestamp_ntz.",
-            hint=f"Convert it first, for example df.withColumn({found[0]!r}, timestamp_seconds({found[0]!r})).",
+            hint=f"Convert it first: {_conversion(kind, found[0])}.",
         )
     return found[0]
+
+
+def _conversion(kind: DataType, column: str) -> str:
+    """How a column of another type becomes a timestamp."""
+    if not isinstance(kind, NumericType):
+        return f"df.withColumn({column!r}, to_timestamp({column!r}))"
+    return f"df.withColumn({column!r}, timestamp_seconds({column!r})), or timestamp_millis for milliseconds"
+
+
+def _warn_of_watermark(name: str, df: DataFrame) -> None:
+    """Say that a watermark of Spark's does not decide here which rows are late."""
+    if any(kind == "EventTimeWatermark" for kind, _ in plan_nodes(df)):
+        warnings.warn(
+            f"The DataFrame of stream {name!r} has withWatermark. Which rows of the join are late does not depend on "
+            "it: lateness=... of braid.stream says so. Where the DataFrame has a stateful operation as well, such as "
+            "dropDuplicates, Spark drops rows there that are later than its watermark, before Braid sees them.",
+            WatermarkWarning,
+            stacklevel=3,
+        )

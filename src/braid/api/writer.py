@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from braid.api.habits import WRITER, refuse_attribute
 from braid.api.run import Run
 from braid.api.triggers import read_trigger
 from braid.control.elasticity import Elasticity
@@ -46,7 +47,7 @@ class Query:
     ordering: Ordering | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Writer:
     """Settings of a run; every method returns a new writer, `start` runs it."""
 
@@ -56,6 +57,13 @@ class Writer:
     _name: str | None = None
     _trigger: tuple[tuple[str, Any], ...] = ()
     _function: Callable[[DataFrame, int], None] | None = None
+
+    def __repr__(self) -> str:
+        sink = "foreachBatch" if self._function is not None else self._format
+        return f"Writer({', '.join([sink, *(f'{name}={value}' for name, value in self._options)])})"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name, WRITER)
 
     def format(self, source: str) -> Writer:
         """`parquet`, `memory`, `console`, `noop`, or any batch format of Spark's."""

@@ -21,6 +21,7 @@ from pyspark.sql import functions as sf
 from rich.console import Console
 from rich.live import Live
 
+from braid.api.interrupts import plain_interrupts
 from braid.api.join import Join, join
 from braid.api.run import Run
 from braid.api.stream import stream
@@ -168,7 +169,8 @@ def _join(spark: SparkSession, places: Places, feeding: _Feeding, console: Conso
             "The demo's query has changed since that directory was made: run it again with --fresh.",
         ) from error
     try:
-        _show_steps(_steps(run, feeding, totals), places, totals, console)
+        with plain_interrupts():
+            _show_steps(_steps(run, feeding, totals), places, totals, console)
     finally:
         run.stop()
     console.print()

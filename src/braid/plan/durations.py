@@ -27,7 +27,7 @@ UNITS_US = {
 }
 # Added to any event time of Spark's four-digit years, it stays far inside 64 bits.
 LONGEST_US = 100_000 * 366 * UNITS_US["day"]
-PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and\b)?\s*")
+PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and\b)?\s*", re.ASCII)
 
 
 def duration_us(what: str, value: str | timedelta) -> int:

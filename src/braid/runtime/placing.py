@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.errors import SinkError
+from braid.runtime.logical_plans import plan_nodes
 from braid.runtime.storage import PATTERNS, hadoop_location
 from braid.state.files import LOCAL_SCHEMES, locate, scheme_of
 
@@ -62,12 +63,8 @@ def _plain(spark: SparkSession, location: str) -> str:
 
 def _directories(frame: DataFrame) -> Iterator[str]:
     """The directories that the file sources of a streaming DataFrame read."""
-    waiting = [frame._jdf.queryExecution().analyzed()]
-    while waiting:
-        node = waiting.pop()
-        if node.getClass().getSimpleName() == "StreamingRelation":
+    for kind, node in plan_nodes(frame):
+        if kind == "StreamingRelation":
             given = node.dataSource().options().get("path")
             if given.isDefined():
                 yield str(given.get())
-        children = node.children()
-        waiting += [children.apply(number) for number in range(children.size())]
