@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import braid
 from braid import errors
-from tests.spark.test_bad_input import Table
+from tests.spark.test_bad_input import Table, every_pair
 
 LINES = 40
 """A failed run prints no more than a screen."""
@@ -145,3 +145,34 @@ def test_a_function_that_kills_its_worker_is_named(table: Table, action: Callabl
     assert "A worker process died, twice, while the Python predicate compares(o.v, q.d) was evaluated." in message
     assert "Calls under way on all workers:\n  compares(o.v, q.d): " in message
     assert not list(table.place.glob("checkpoint/staging/*.calling"))
+
+
+CORRECTED: dict[str, tuple[tuple[str, str], tuple[str, str], Callable[[Any, Any], bool]]] = {
+    "a selection in Python": (
+        ("o.v > q.v", "o.v / q.d AS x"),
+        ("o.v > q.v", "try_divide(o.v, q.d) AS x"),
+        lambda o, q: o[2] > q[2],
+    ),
+    "a key": (
+        ("CAST(q.s AS bigint) = o.v", "q.v AS x"),
+        ("try_cast(q.s AS bigint) = o.v", "q.v AS x"),
+        lambda o, q: q[4].isdigit() and int(q[4]) == o[2],
+    ),
+    "a condition on one stream": (
+        ("q.v / q.d > 1", "o.v AS x"),
+        ("try_divide(q.v, q.d) > 1", "o.v AS x"),
+        lambda o, q: q[3] != 0 and q[2] / q[3] > 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CORRECTED)
+def test_a_correction_takes_over_the_step_that_failed(table: Table, case: str) -> None:
+    (broken, selected), (mended, selection), keep = CORRECTED[case]
+    fail(table, broken, select=(selected,))
+    run = table.run(mended, select=(selection,))
+    assert [step["batchId"] for step in run.recentProgress] == [1]
+    assert table.results() == every_pair(keep)
+    table.run(mended, select=(selection,))
+    with pytest.raises(errors.RestartError):
+        table.run(broken, select=(selected,))

@@ -125,4 +125,5 @@ def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
         "columns": sorted(plan.schemas[stream.number].names),
         "orders": orders,
         "left out unless": [plan.conjuncts[number].sql for number in plan.pushed[stream.number]],
+        "left out if null": sorted(stream.required),
     }

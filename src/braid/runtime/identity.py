@@ -15,8 +15,9 @@ from braid.errors import CorruptStateError, RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
 from braid.plan.question import Question
-from braid.runtime.differences import differences, only_functions_changed, unusable
+from braid.runtime.differences import differences, only_functions_changed
 from braid.runtime.fingerprint import FORMAT, fingerprint
+from braid.runtime.takeover import LATE, known_late, only_checked, take_over
 from braid.state.checkpoint import Checkpoint
 
 ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
@@ -95,27 +96,26 @@ def identify(
 
 
 def continue_plan(
-    saved: dict[str, Any], question: Question, location: str, predicate_failed: bool, accept_changed_functions: bool
+    saved: dict[str, Any], question: Question, location: str, failed: bool, accept_changed_functions: bool
 ) -> tuple[JoinPlan, dict[str, Any] | None]:
     """The plan on which a checkpoint is continued, and its new record if one is due.
 
-    That is where a corrected predicate takes over, or a Python function is accepted whose code is not the recorded one.
+    That is where a corrected query takes over the step that failed, or a Python function is accepted whose code is not
+    the recorded one.
     """
     _require_format(saved, location)
     pushdown = bool(saved["pushdown"])
-    plan = build_plan(question, pushdown)
-    now = fingerprint(question, plan, pushdown)
+    late = known_late(saved)
+    plan = build_plan(only_checked(question, late), pushdown)
+    now = {**fingerprint(question, plan, pushdown), **({LATE: late} if late else {})}
     found = differences(saved["query"], now["query"])
     only_functions = only_functions_changed(saved["query"], now["query"])
     if not found or (accept_changed_functions and only_functions):
         return plan, None if saved["query"] == now["query"] else now
-    if predicate_failed and _only_predicates(saved["query"], now["query"]):
-        corrected = build_plan(question, pushdown=False)
-        record = fingerprint(question, corrected, pushdown=False)
-        problems = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
-        if not problems:
-            return corrected, record
-        found += problems
+    taken = take_over(saved, question) if failed else []
+    if isinstance(taken, tuple):
+        return taken
+    found += taken
     raise RestartError(
         f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
         detail="\n".join(f"  {line}" for line in found),
@@ -136,7 +136,3 @@ def _require_format(saved: dict[str, Any], location: str) -> None:
             f"{FORMAT}.",
             hint=f"Finish it with the version of Braid that wrote it, or start with {ELSEWHERE}.",
         )
-
-
-def _only_predicates(saved: dict[str, Any], now: dict[str, Any]) -> bool:
-    return {**saved, "predicates": None} == {**now, "predicates": None}

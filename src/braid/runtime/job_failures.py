@@ -16,7 +16,7 @@ from braid.errors import BraidError, PredicateError, RunFailedError, StorageErro
 from braid.plan.join import JoinPlan
 
 STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
-WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed|EOFException")
+WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
 # What says nothing about the rows: memory, lost tasks, files, networks, interrupts, and bugs.
 NOT_THE_ROWS = re.compile(
     r"OutOfMemoryError|StackOverflowError|ExecutorLostFailure|FetchFailed|TaskKilled|InterruptedException|"

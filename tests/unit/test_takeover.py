@@ -1,0 +1,177 @@
+"""Which corrected queries may take over a failed step, and under which plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from braid.errors import RestartError
+from braid.optimizer.build import build_plan
+from braid.plan.expressions import Call, Expression
+from braid.plan.predicate import Conjunct
+from braid.plan.question import Question
+from braid.runtime.fingerprint import fingerprint
+from braid.runtime.identity import continue_plan
+from braid.runtime.null_rejection import rejects_nulls
+from braid.testing import Draft, DraftStream
+from braid.testing.expressions import add, coalesce, constant, equal, less
+
+Predicate = Callable[[DraftStream, DraftStream], Expression]
+
+
+def ask(*predicates: Predicate, window_us: int = 10) -> Question:
+    draft = Draft()
+    a, b = (draft.stream(name, {"x": "bigint", "k": "bigint"}, window_us=window_us) for name in ("a", "b"))
+    for predicate in predicates:
+        draft.on(predicate(a, b))
+    question = draft.question()
+    return replace(question, conjuncts=tuple(_as_tried(conjunct) for conjunct in question.conjuncts))
+
+
+def _as_tried(conjunct: Conjunct) -> Conjunct:
+    """Drafts write a division that cannot raise like any other; here it is to differ from one that can."""
+    if conjunct.raises:
+        return conjunct
+    text = conjunct.sql.replace(" / ", " try/ ")
+    return replace(conjunct, sql=text, written=text)
+
+
+def quotient(stream: DraftStream, other: DraftStream) -> Call:
+    return Call("divide", (stream["x"], other["k"]), "double", ansi=True)
+
+
+def divides(a: DraftStream, b: DraftStream) -> Expression:
+    return less(constant(2.0, "double"), quotient(a, b))
+
+
+def own_quotient(a: DraftStream, b: DraftStream) -> Expression:
+    return less(constant(2.0, "double"), quotient(b, b))
+
+
+def same_key(a: DraftStream, b: DraftStream) -> Expression:
+    return equal(a["k"], b["k"])
+
+
+def safe_quotient(stream: DraftStream, other: DraftStream) -> Expression:
+    """`try_divide`: no row makes it raise, and NULL still gives NULL."""
+    return Call("divide", (stream["x"], other["k"]), "double", ansi=False)
+
+
+def tries(a: DraftStream, b: DraftStream) -> Expression:
+    return less(constant(2.0, "double"), safe_quotient(a, b))
+
+
+def tries_alone(a: DraftStream, b: DraftStream) -> Expression:
+    return less(constant(2.0, "double"), safe_quotient(b, b))
+
+
+def key_of_a_quotient(a: DraftStream, b: DraftStream) -> Expression:
+    return equal(quotient(a, a), quotient(b, b))
+
+
+def safe_key_of_a_quotient(a: DraftStream, b: DraftStream) -> Expression:
+    return equal(safe_quotient(a, a), safe_quotient(b, b))
+
+
+def sum_below(a: DraftStream, b: DraftStream) -> Expression:
+    return less(add(a["x"], a["k"]), b["x"])
+
+
+def below(a: DraftStream, b: DraftStream) -> Expression:
+    return less(a["x"], b["x"])
+
+
+def present(a: DraftStream, b: DraftStream) -> Expression:
+    return less(a["k"], constant(99, "bigint"))
+
+
+def smaller(a: DraftStream, b: DraftStream) -> Expression:
+    return less(a["x"], b["x"])
+
+
+def positive(a: DraftStream, b: DraftStream) -> Expression:
+    return less(constant(0, "bigint"), b["x"])
+
+
+def tolerant(a: DraftStream, b: DraftStream) -> Expression:
+    return less(coalesce(a["x"], constant(0, "bigint")), b["x"])
+
+
+def record(question: Question) -> dict[str, Any]:
+    return fingerprint(question, build_plan(question), pushdown=True)
+
+
+def selecting(question: Question, sql: str, **changes: Any) -> Question:
+    first, *rest = question.outputs
+    return replace(question, outputs=(replace(first, sql=sql, **changes), *rest))
+
+
+CORRECTIONS: dict[str, tuple[Question, Question]] = {
+    "another predicate": (ask(divides), ask(tries)),
+    "a guard": (ask(divides), ask(positive, divides)),
+    "a condition on one stream that becomes a selection": (ask(own_quotient), ask(tries_alone)),
+    "one beside a selection that stays": (ask(positive, divides), ask(positive, tries)),
+    "one that becomes a key": (ask(key_of_a_quotient), ask(safe_key_of_a_quotient)),
+    "one that bounds a range": (ask(sum_below), ask(below, present)),
+    "a key that stays": (ask(same_key, divides), ask(same_key, tries)),
+    "another expression of a selection": (ask(divides), selecting(ask(divides), "try_divide(a.x, b.k)")),
+}
+
+
+@pytest.mark.parametrize("case", CORRECTIONS)
+def test_a_correction_takes_over_and_continues_on_the_same_storage(case: str) -> None:
+    failed, corrected = CORRECTIONS[case]
+    saved = record(failed)
+    plan, written = continue_plan(saved, corrected, "here", True, False)
+    assert written is not None
+    assert {**saved["storage"]["b"], "left out unless": None, "left out if null": None} == {
+        **written["storage"]["b"],
+        "left out unless": None,
+        "left out if null": None,
+    }
+    again, unchanged = continue_plan(written, corrected, "here", False, False)
+    assert unchanged is None
+    assert again == plan, "a later restart plans otherwise, and would misread what is stored"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rejects"),
+    [
+        ("try_divide(`o.v`, `q.d`) > 2", True),
+        ("TRY_CAST(`q.s` AS BIGINT) = `o.v`", True),
+        ("upper(`q.coalesce`) <> 'a OR (b'", True),
+        ("coalesce(`q.d`, 1) > 2", False),
+        ("`q.d` > 2 OR `o.v` = 1", False),
+        ("`q.d` <=> `o.v`", False),
+        ("CASE WHEN `q.d` > 1 THEN true ELSE true END", False),
+        ("`q.d` IS NULL", False),
+        ("my_function(`q.d`) > 1", False),
+        ("NOT (`q.d` > 1 AND `o.v` > 1)", False),
+        ("if(`q.d` > 1, true, true)", False),
+    ],
+)
+def test_what_is_known_to_be_true_of_no_row_with_a_null(sql: str, rejects: bool) -> None:
+    assert rejects_nulls(sql) == rejects
+
+
+REFUSED: dict[str, tuple[Question, Question, str]] = {
+    "nothing failed": (ask(divides), ask(smaller), "predicate"),
+    "a key that goes": (ask(same_key, divides), ask(smaller), "stored orders of a"),
+    "a selection that goes": (ask(positive, divides), ask(divides), "rows of b were left out unless"),
+    "rows with NULLs that were left out": (ask(smaller), ask(tolerant), "rows of a were left out where a.x is NULL"),
+    "a column that is read no longer": (ask(divides), ask(smaller), "rows of b were left out where b.k is NULL"),
+    "another type": (ask(divides), selecting(ask(divides), "a.x", type_json='"string"'), "selection"),
+    "another name": (ask(divides), selecting(ask(divides), "a.x", name="other"), "selection other: is new"),
+    "another window": (ask(divides), ask(smaller, window_us=99), "window"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_stored_rows_cannot_serve_is_refused_by_name(case: str) -> None:
+    failed, changed, fragment = REFUSED[case]
+    with pytest.raises(RestartError) as caught:
+        continue_plan(record(failed), changed, "here", case != "nothing failed", False)
+    assert fragment in str(caught.value)
