@@ -1,8 +1,9 @@
 """The four ways in which two rows can reach the two units that may join them: each gives exactly one result.
 
-R is stored at one unit and probes another, and so is S; either unit may be told of either row first. In Braid a unit
-is told of rows by steps, and of the rows of one step by blocks that all its tasks see alike; so the two orders that
-lose or double a result elsewhere are forced here by running the units' tasks, and the streams' ingest, in either order.
+R is stored at one unit and probes another, and so is S; either unit may learn of either row first. In Braid a unit
+learns of rows by steps, and of the rows of one step by blocks that all its tasks see alike. So the two orders that lose
+or double a result elsewhere are forced here by running the units' tasks, and the streams' ingest, in either order. Each
+unit has a slot of its own, or the two rows might share one, and nothing would be forced.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import pyarrow as pa
 import pytest
 
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
+from braid.placement.units import slot_of, units_of
+from braid.plan.question import Question
 from braid.runtime.orders import IngestOrder, ProbeOrder
+from braid.state.blocks import BlockReader
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal, less_or_equal
 
 R, S = "r", "s"
+SLOTS, KEY = 4, 7
 FOR_ANY_PREDICATE: list[Strategy] = [Auto(), Biclique((2, 2)), Matrix(2, 3)]
 STRATEGIES: list[Strategy] = [
     *FOR_ANY_PREDICATE,
@@ -26,7 +31,7 @@ STRATEGIES: list[Strategy] = [
     Biclique((3, 4), (3, 2)),
     Biclique(routing="contrand"),
 ]
-# Which rows a step brings, and in which order units work and streams are taken in.
+# Which rows a step brings, and in which order streams are taken in.
 ARRIVALS = {
     "r first at both units": [[R], [S]],
     "s first at both units": [[S], [R]],
@@ -35,8 +40,8 @@ ARRIVALS = {
 }
 
 
-def one_row(key: int, at: int) -> pa.Table:
-    return pa.table({"ts": pa.array([at], pa.timestamp("us", "UTC")), "k": [key]})
+def rows_of(keys: list[int], at: int) -> pa.Table:
+    return pa.table({"ts": pa.array([at] * len(keys), pa.timestamp("us", "UTC")), "k": keys})
 
 
 def turn_around(query: InlineQuery) -> None:
@@ -57,6 +62,38 @@ def turn_around(query: InlineQuery) -> None:
     cluster.ingest, cluster.probe = ingest_backwards, probe_backwards
 
 
+def watch(query: InlineQuery) -> tuple[list[str], list[int]]:
+    """The streams in the order they are taken in, and the slots in the order they work, as they come."""
+    cluster: Any = query.cluster
+    take, look_up = cluster._take, cluster._look_up
+    taken_in: list[str] = []
+    worked: list[int] = []
+
+    def taking(order: IngestOrder, stream: int, *rest: Any) -> dict[str, Any]:
+        taken_in.append((R, S)[stream])
+        return dict(take(order, stream, *rest))
+
+    def looking_up(order: ProbeOrder, slot: int, attempt: int) -> dict[str, Any]:
+        worked.append(slot)
+        return dict(look_up(order, slot, attempt))
+
+    cluster._take, cluster._look_up = taking, looking_up
+    return taken_in, worked
+
+
+def slots_of_matching_rows(query: InlineQuery) -> list[int]:
+    """The slots that store the rows with the key that matches, as the blocks have them."""
+    manifest, files = query.steps.manifest, query.checkpoint.files
+    units = {unit.number: unit for unit in units_of(manifest.layout, 2)}
+    found = []
+    for block in manifest.blocks:
+        reader = BlockReader(files.map(f"{query.checkpoint.path}/blocks/{block.file}"), block.file)
+        for segment in reader.segments_of():
+            keys = reader.batch(segment).column(f"{(R, S)[block.stream]}.k").to_pylist()
+            found += [slot_of(units[segment.unit], SLOTS)] * keys.count(KEY)
+    return found
+
+
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize(
     ("strategy", "predicate"),
@@ -67,14 +104,28 @@ def turn_around(query: InlineQuery) -> None:
 def test_two_rows_that_match_are_joined_once(
     arrival: str, strategy: Strategy, predicate: str, backwards: bool, tmp_path: Path
 ) -> None:
+    """Once with the row of s alone, once after one that matches nothing: where rows go round, in another unit."""
+    slots = []
+    for others in ([], [0]):
+        query = InlineQuery(question(predicate), str(tmp_path / str(others)), strategy=strategy, slots=SLOTS)
+        taken_in, worked = watch(query)
+        if backwards:
+            turn_around(query)
+        rows = {R: rows_of([KEY], 3), S: rows_of([*others, KEY], 5)}
+        for number, brought in enumerate(ARRIVALS[arrival]):
+            query.run(number, {name: rows[name] for name in brought})
+        assert query.published().num_rows == 1
+        assert taken_in == [name for brought in ARRIVALS[arrival] for name in brought], "the order was not forced"
+        order = range(SLOTS)[::-1] if backwards else range(SLOTS)
+        assert worked == [*order] * (len(worked) // SLOTS), "the order was not forced"
+        slots.append(slots_of_matching_rows(query))
+    if strategy == Biclique((2, 2)):
+        assert any(len(set(two)) == 2 for two in slots), f"the rows share a slot each time: {slots}"
+
+
+def question(predicate: str) -> Question:
     draft = Draft()
     r = draft.stream(R, {"k": "bigint"}, window_us=10, lateness_us=None)
     s = draft.stream(S, {"k": "bigint"}, window_us=10, lateness_us=None)
     draft.on(equal(r["k"], s["k"]) if predicate == "equality" else less_or_equal(r["k"], s["k"]))
-    query = InlineQuery(draft.question(), str(tmp_path), strategy=strategy, slots=2)
-    if backwards:
-        turn_around(query)
-    rows = {R: one_row(7, 3), S: one_row(7, 5)}
-    for number, brought in enumerate(ARRIVALS[arrival]):
-        query.run(number, {name: rows[name] for name in brought})
-    assert query.published().num_rows == 1
+    return draft.question()

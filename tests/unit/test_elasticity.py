@@ -76,6 +76,16 @@ def test_bounds_hold_and_a_wish_they_forbid_is_no_scaling() -> None:
     assert decided.scalings == ()
 
 
+def test_a_side_whose_windows_have_not_filled_does_not_shrink() -> None:
+    """A run begins with nothing stored: by its load alone it would shrink at once, and grow again."""
+    patient = replace(SETTINGS, patience=1)
+    nothing = {(0, 0): 10, (1, 0): 10}
+    assert decide_scaling(patient, EIGHT, nothing, (), growing=(0, 1)).scalings == ()
+    assert decide_scaling(patient, EIGHT, nothing, (), growing=(0,)).layout.units == (4, 1)
+    full = {(0, 0): 500, (1, 0): 10}
+    assert decide_scaling(patient, EIGHT, full, (), growing=(0, 1)).layout.units == (9, 4), "it may grow"
+
+
 def test_checks_come_once_a_period() -> None:
     assert is_due(SETTINGS, None, 5)
     assert not is_due(SETTINGS, 1_000, 60_999)

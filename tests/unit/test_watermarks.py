@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -11,11 +12,12 @@ from braid.control.watermarks import (
     StepTimes,
     advance_marks,
     decide_times,
+    has_filled,
     is_expired,
 )
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
-from braid.state.manifest import Mark
+from braid.state.manifest import Block, Mark
 from braid.testing import Draft
 
 
@@ -119,3 +121,20 @@ def test_a_block_expires_when_every_other_watermark_has_passed_its_reach() -> No
     assert is_expired(made, 0, 100, (0, 111, 111))
     assert not is_expired(made, 0, 100, (999, None, 111))
     assert not is_expired(plan(0, 0, window_us=None), 0, 100, (999, 999))
+
+
+def test_a_window_has_filled_when_rows_span_what_is_kept_of_them() -> None:
+    bounded = plan(0, 0)
+    reach = max(reach for _, reach in bounded.reaches(0) if reach is not None)
+    assert not has_filled(bounded, 0, Mark(None, None, 0))
+    assert not has_filled(bounded, 0, Mark(100 + reach - 1, None, 0, oldest_us=100))
+    assert has_filled(bounded, 0, Mark(100 + reach, None, 0, oldest_us=100))
+
+
+def test_the_oldest_row_ever_stored_is_remembered() -> None:
+    times = times_at(plan(0, 0), (Mark(None, None, 0), Mark(None, None, 0)), 9)
+    first = Block("a", 0, 0, 0, 0, None, 1, 1, 5, 9)
+    marks = advance_marks((Mark(None, None, 0), Mark(None, None, 0)), times, (9, None), 9, [first])
+    assert [mark.oldest_us for mark in marks] == [5, None]
+    later = replace(first, min_time=20, max_time=20)
+    assert advance_marks(marks, times, (20, None), 10, [later])[0].oldest_us == 5

@@ -8,7 +8,7 @@ Nothing here looks at a clock or a file: loads and times come in, decisions go o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from braid.plan.layout import Layout
@@ -59,15 +59,22 @@ class Decided:
 
 
 def decide_scaling(
-    elasticity: Elasticity, layout: Layout, stored: Mapping[Place, int], pressures: tuple[Pressure, ...]
+    elasticity: Elasticity,
+    layout: Layout,
+    stored: Mapping[Place, int],
+    pressures: tuple[Pressure, ...],
+    growing: Collection[int] = (),
 ) -> Decided:
-    """One check: `stored` has the bytes that each subgroup of each side holds."""
+    """One check: `stored` has the bytes that each subgroup of each side holds.
+
+    The streams `growing` have not filled their windows yet. A low load says nothing of them, so they do not shrink.
+    """
     asked = {(pressure.stream, pressure.group): pressure for pressure in pressures}
     scalings, after = [], []
     for stream in range(len(layout.units)):
         for group, count in enumerate(layout.members(stream)):
             load = stored.get((stream, group), 0) / (count * elasticity.capacity_bytes)
-            wish = wished(elasticity, load)
+            wish = max(wished(elasticity, load), 0) if stream in growing else wished(elasticity, load)
             before = asked.get((stream, group))
             times = 0 if wish == 0 else 1 if before is None or before.wish != wish else before.times + 1
             wanted = _bounded(elasticity, count + units_to_change(elasticity, load, count))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
 from braid.control.skew import decide_groups
+from braid.control.watermarks import has_filled
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Manifest, Pressure
@@ -49,7 +50,8 @@ def _scaled(plan: JoinPlan, manifest: Manifest, elasticity: Elasticity, now_ms: 
     if not is_due(elasticity, manifest.checked_ms, now_ms):
         return Spread(newest, (), manifest.pressures, manifest.checked_ms)
     stored = {(load.stream, load.group): load.size for load in manifest.loads}
-    decided = decide_scaling(elasticity, newest, stored, manifest.pressures)
+    growing = [n for n, mark in enumerate(manifest.marks) if not has_filled(plan, n, mark)]
+    decided = decide_scaling(elasticity, newest, stored, manifest.pressures, growing)
     if not decided.scalings:
         return Spread(newest, (), decided.pressures, now_ms)
     said = tuple(scaling.describe(plan.streams[scaling.stream].name) for scaling in decided.scalings)

@@ -46,17 +46,32 @@ def latest_times(plan: JoinPlan, now_ms: int) -> tuple[int | None, ...]:
 
 
 def advance_marks(
-    marks: Sequence[Mark], times: StepTimes, newest: Sequence[int | None], now_ms: int
+    marks: Sequence[Mark], times: StepTimes, newest: Sequence[int | None], now_ms: int, blocks: Sequence[Block] = ()
 ) -> tuple[Mark, ...]:
-    """The marks after a step in which stream i's largest event time was `newest[i]` (None: no rows)."""
+    """The marks after a step in which stream i's largest event time was `newest[i]` (None: no rows).
+
+    `blocks` are those that the step stored.
+    """
     return tuple(
         Mark(
             newest_us=later(mark.newest_us, seen),
             watermark_us=watermark,
             active_ms=mark.active_ms if seen is None else now_ms,
+            oldest_us=_oldest(mark, [block for block in blocks if block.stream == stream]),
         )
-        for mark, watermark, seen in zip(marks, times.watermarks, newest, strict=True)
+        for stream, (mark, watermark, seen) in enumerate(zip(marks, times.watermarks, newest, strict=True))
     )
+
+
+def has_filled(plan: JoinPlan, stream: int, mark: Mark) -> bool:
+    """Whether a stream has been stored for as long as its rows are kept, so that what it holds is what it will hold.
+
+    Rows that are kept for ever only become more.
+    """
+    reaches = [reach for _, reach in plan.reaches(stream)]
+    if mark.newest_us is None or mark.oldest_us is None:
+        return False
+    return all(reach is not None and mark.newest_us - mark.oldest_us >= reach for reach in reaches)
 
 
 def lookup_marks(
@@ -90,6 +105,11 @@ def later(first: int | None, second: int | None) -> int | None:
     if first is None or second is None:
         return second if first is None else first
     return max(first, second)
+
+
+def _oldest(mark: Mark, blocks: Sequence[Block]) -> int | None:
+    times = [block.min_time for block in blocks] + ([] if mark.oldest_us is None else [mark.oldest_us])
+    return min(times, default=None)
 
 
 def _earlier(first: int | None, second: int | None) -> int | None:

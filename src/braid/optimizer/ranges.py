@@ -38,10 +38,6 @@ class Range:
     number: Expression
     bounds: tuple[Bound, ...]
 
-    @property
-    def two_sided(self) -> bool:
-        return {bound.side for bound in self.bounds} == {"lower", "upper"}
-
 
 def ranges_of(conjunct: Conjunct, position: int, stream: int) -> tuple[Range, ...]:
     """What the conjunct says about numbers of `stream`; nothing if it is not a comparison that can be turned."""

@@ -182,10 +182,10 @@ class JoinPlan:
     """All that a task must know about the query.
 
     `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins.
-    `common_part` is a key part that every stream has, if there is one. `result_fields` are the columns that
-    leave a probe task: the selected ones, or those the JVM needs to finish conjuncts and selection. With a `summary`
-    the outputs are what it is made of; where results are `ordered` the last output is their time. `tree` is the order
-    of the streams in a tree, the outermost first, and `derived` what it stores between them.
+    `common_part` is a key part that every stream has, if there is one. `output_schema` are the selected columns,
+    `leaving` those that reach the sink. With a `summary` the outputs are what it is made of; where results are
+    `ordered` the last output is their time. `tree` is the order of the streams in a tree, the outermost first, and
+    `derived` what it stores between them.
     """
 
     streams: tuple[StreamPlan, ...]

@@ -313,7 +313,7 @@ class StepRunner:
             batch=delta.batch,
             run=self._run,
             written_ms=delta.now_ms,
-            marks=advance_marks(before.marks, times, delta.newest, delta.now_ms),
+            marks=advance_marks(before.marks, times, delta.newest, delta.now_ms, delta.blocks),
             layouts=layouts,
             blocks=looked.blocks,
             moves=(*delta.late_files, *moves),

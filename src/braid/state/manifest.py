@@ -50,11 +50,15 @@ class Move:
 
 @dataclass(frozen=True)
 class Mark:
-    """What is known of a stream between two steps; times of events in µs, of the clock in ms."""
+    """What is known of a stream between two steps; times of events in µs, of the clock in ms.
+
+    `oldest_us` is the smallest event time of all rows that were ever stored.
+    """
 
     newest_us: int | None
     watermark_us: int | None
     active_ms: int
+    oldest_us: int | None = None
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,10 @@ class InlineCluster:
         self._batch: Mapping[str, pa.Table] | None = None
 
     def load(self, tables: Mapping[str, pa.Table]) -> None:
-        """The rows of the batch that the next `ingest` is about, by stream; a stream left out brings none."""
+        """The rows of the batch that the next `ingest` is about, by stream, in the order they are taken in.
+
+        A stream left out brings none.
+        """
         self._batch = tables
 
     def follow_cores(self) -> None:
@@ -77,13 +80,11 @@ class InlineCluster:
             raise RuntimeError("there is no batch to take in")
         order = IngestOrder.from_json(decode(encode(order)))
         reports = []
-        for stream in self._plan.streams:
-            table = self._batch.get(stream.name)
-            if table is None:
-                continue
+        numbers = {stream.name: stream.number for stream in self._plan.streams}
+        for name, table in self._batch.items():
             for partition in range(self._ingest_tasks):
                 share = table.take(pa.array(np.arange(partition, table.num_rows, self._ingest_tasks)))
-                reports.append(self._run(partial(self._take, order, stream.number, partition, share)))
+                reports.append(self._run(partial(self._take, order, numbers[name], partition, share)))
         return reports
 
     def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
