@@ -60,7 +60,7 @@ def rows_of(query: InlineQuery) -> Counter[tuple[Any, ...]]:
 
 
 def elastic(chance: random.Random, window_us: int | None) -> Elasticity:
-    """Units small enough that rows that are kept forever ask for more of them; those of windows may also ask for fewer."""
+    """Units so small that rows that are kept forever ask for more of them; those of windows may ask for fewer too."""
     return Elasticity(
         low=0.3,
         high=0.8,

@@ -42,7 +42,7 @@ def exclusive_writer(uri: str, directory: str) -> tuple[ExclusiveWriter | None, 
     if urlparse(uri).scheme not in SCHEMES:
         return None, "this kind of storage is not known to create objects exclusively"
     if obstore is None:
-        return None, "the package obstore is not installed (pip install 'braid-spark[object-store]')"
+        return None, "the package obstore is not installed (pip install obstore)"
     try:
         writer = ExclusiveWriter(_open(uri))
         if _keeps_its_promise(writer, f"{directory}/.exclusive-{uuid.uuid4().hex}"):
