@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
+from types import FunctionType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -219,3 +221,47 @@ def test_a_path_with_the_results_of_another_query_is_refused_unless_it_is_shared
         place.start(keyed(feeds).select("o.id AS o"))
     place.run(keyed(feeds).select("o.id AS o"), sharedPath="true")
     assert place.rows() == [(1,), (1,), (2,), (3,), (3,)]
+
+
+LOCK = Lock()
+
+
+def locked(a: pa.Array, b: pa.Array) -> pa.Array:
+    with LOCK:
+        return pc.greater(a, b)
+
+
+def never_started(query: braid.Join) -> braid.Join:
+    """A query that is built, and whose start fails: what it holds cannot be sent to tasks."""
+    function = FunctionType(locked.__code__, {"LOCK": LOCK, "pc": pc}, "locked")
+    return query.on(braid.udf(function, "o.v", "q.v"))
+
+
+def test_after_a_start_that_failed_the_corrected_query_runs(
+    spark: SparkSession, feeds: tuple[Feed, Feed], place: Place, tmp_path: Path
+) -> None:
+    """Nothing that binds is written before the query can run, whichever part of the start fails."""
+    joined = keyed(feeds)
+    with pytest.raises(errors.QueryError, match="Python functions: locked") as caught:
+        place.start(never_started(joined).select("o.v AS v"))
+    assert "no locks" in caught.value.hint
+    with pytest.raises(errors.StrategyError):
+        place.start(pair(feeds[0].stream, feeds[1].stream).on("o.v > q.v").using(braid.Partitioned(units=2)))
+    with pytest.raises(errors.SinkError, match="endOfInput"):
+        place.start(joined.select("o.k AS k"), endOfInput="maybe")
+    foreign = place.output / "notes.txt"
+    foreign.parent.mkdir()
+    foreign.write_text("x")
+    with pytest.raises(errors.SinkError, match="notes"):
+        place.start(joined.select("o.k AS k", "q.k AS l"))
+    foreign.unlink()
+    assert not place.checkpoint.exists()
+    assert list(place.output.iterdir()) == []
+
+    # Spark itself refuses the last one, when the record of the query is there already.
+    unsupported = pair(feeds[0].stream.orderBy("v"), feeds[1].stream).on("o.k = q.k").select("o.v AS other")
+    with pytest.raises(errors.RunFailedError):
+        place.start(unsupported)
+    place.run(joined.select("o.id AS o"))
+    assert place.rows() == [(1,), (2,)]
+    assert spark.read.parquet(str(place.output)).columns == ["o"]

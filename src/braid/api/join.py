@@ -29,7 +29,7 @@ from braid.plan.join import JoinPlan
 from braid.plan.predicate import Conjunct, Output
 from braid.plan.question import Question
 from braid.plan.summary import Updates
-from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, require_plain
+from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, require_few, require_plain
 from braid.runtime.batch import run_batch
 from braid.runtime.explaining import explain_query
 from braid.runtime.session import Settings, read_settings, require_unchanged, slot_count
@@ -78,6 +78,7 @@ class Join:
                 f".on needs a SQL expression or braid.udf(...), but got {type(predicate).__name__}.",
                 hint='Write the predicate as text, for example .on("o.id = q.id").',
             )
+        require_few(len(self.conjuncts) + len(found))
         return replace(self, conjuncts=(*self.conjuncts, *found))
 
     where = filter = on

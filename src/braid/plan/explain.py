@@ -144,7 +144,9 @@ def _probe(plan: JoinPlan, probe: Probe, seen: float | None) -> list[str]:
     lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
-        lines += [f"    then in {place}: {plan.conjuncts[n].written}" for n in stage.conjuncts]
+        for conjunct in (plan.conjuncts[n] for n in stage.conjuncts):
+            reason = f" ({conjunct.jvm_reason})" if conjunct.jvm_reason else ""
+            lines.append(f"    then in {place}{reason}: {conjunct.written}")
     return lines
 
 

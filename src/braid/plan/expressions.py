@@ -51,12 +51,27 @@ class Call:
 Expression: TypeAlias = Column | Constant | Call
 
 
+# Plans travel to tasks, where pickling and evaluation use some stack for every level; Python allows about 1,000 frames.
+DEEPEST = 100
+
+
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, parents first."""
-    yield expression
-    if isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from walk(argument)
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Call):
+            waiting += reversed(node.arguments)
+
+
+def depth_of(expression: Expression) -> int:
+    """How many nodes lie on the longest way down."""
+    level, depth = [expression], 0
+    while level:
+        level = [argument for node in level if isinstance(node, Call) for argument in node.arguments]
+        depth += 1
+    return depth
 
 
 def columns_of(expression: Expression) -> tuple[Column, ...]:

@@ -49,9 +49,9 @@ class PythonPredicate:
 class Conjunct:
     """One factor of the join condition.
 
-    `sql` reads flat columns (`` `stream.column` ``); `expression` is the same meaning for Braid's own
-    evaluator, or None when only the JVM may evaluate it. `function` is set for Python predicates, and then
-    `sql` is only its description.
+    `sql` reads flat columns (`` `stream.column` ``); `expression` is the same meaning for Braid's own evaluator, or
+    None when only the JVM may evaluate it, with a `jvm_reason` where the kinds of its parts are not why. `function` is
+    set for Python predicates, and then `sql` is only its description.
     """
 
     written: str
@@ -61,6 +61,7 @@ class Conjunct:
     raises: bool
     equality: Equality | None = None
     function: PythonPredicate | None = None
+    jvm_reason: str = ""
 
     @property
     def streams(self) -> frozenset[int]:

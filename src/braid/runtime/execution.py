@@ -126,6 +126,8 @@ class Execution:
         layout = job.strategy.layout(plan, slots)
         job.sink.require_own(identity.id)
         self._cluster = SparkCluster(spark, plan, job.sink.locations, slots)
+        # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
+        self._reports = self._cluster.source(job.frames)
         identity = settle(identity, find, self._checkpoint, aggregation_record(plan))
         self.id = identity.id
         sink = job.sink.make(self.id, not self._checkpoint.stored())
@@ -153,6 +155,7 @@ class Execution:
         try:
             self.query = SupervisedQuery(self._start, self._owner.require)
         except (PySparkException, Py4JError) as error:
+            self._cluster.close()
             raise self._failure(error) from error
         self._started = True
         if self._may_idle:
@@ -294,10 +297,8 @@ class Execution:
 
     def _start(self) -> StreamingQuery:
         job = self._job
-        writer = (
-            self._cluster.source(job.frames)
-            .writeStream.foreachBatch(self._on_batch)
-            .option("checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}")
+        writer = self._reports.writeStream.foreachBatch(self._on_batch).option(
+            "checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}"
         )
         if job.name is not None:
             writer = writer.queryName(job.name)

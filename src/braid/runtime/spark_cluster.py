@@ -8,6 +8,7 @@ slot's task finds its blocks where it left them.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -19,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from braid.errors import PredicateError
+from braid.errors import PredicateError, QueryError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.plan.layout import Layout
 from braid.runtime.analysis.catalyst import quiet
@@ -63,15 +64,22 @@ class SparkCluster:
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
-        parts = [
-            map_batches(
-                _flat(self._plan, number, frame).coalesce(self.slots),
-                IngestFunction(self._plan, number, self._locations),
-                REPORTS,
-            )
-            for number, frame in enumerate(frames)
-        ]
-        return reduce(DataFrame.unionByName, parts)
+        try:
+            parts = [
+                map_batches(
+                    _flat(self._plan, number, frame).coalesce(self.slots),
+                    IngestFunction(self._plan, number, self._locations),
+                    REPORTS,
+                )
+                for number, frame in enumerate(frames)
+            ]
+            return reduce(DataFrame.unionByName, parts)
+        except (pickle.PicklingError, RecursionError) as error:
+            self.close()
+            raise _unsendable(self._plan, error) from error
+        except Exception:
+            self.close()
+            raise
 
     def take_batch(self, reports: DataFrame) -> None:
         """The reports of the batch that the next `ingest` is about."""
@@ -140,6 +148,17 @@ class SparkCluster:
         finally:
             context.setLocalProperty(PROPERTY, "")
         return [json.loads(row["report"]) for row in rows]
+
+
+def _unsendable(plan: JoinPlan, error: Exception) -> QueryError:
+    names = ", ".join(conjunct.function.name for conjunct in plan.conjuncts if conjunct.function is not None)
+    what = f"Python functions: {names}" if names else "no Python functions"
+    return QueryError(
+        f"The query cannot be sent to the tasks, because something in it cannot be pickled. It has {what}.",
+        detail=shortened(str(error), 500),
+        hint="Let the functions use only what can be pickled: no locks, open files, connections or Spark objects. Make "
+        "such things inside the function.",
+    )
 
 
 class IngestFunction:

@@ -12,15 +12,24 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from braid.errors import PredicateTypeError, QueryError, SyntaxProblem, UnknownStreamError
-from braid.plan.expressions import Column, Constant, Expression
+from braid.errors import (
+    PredicateTypeError,
+    QueryError,
+    SyntaxProblem,
+    UnknownStreamError,
+    UnsupportedExpressionError,
+)
+from braid.plan.expressions import DEEPEST, Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 from braid.runtime.analysis import splitting
 from braid.runtime.analysis.catalyst import Node
 from braid.runtime.analysis.raising import may_raise
 from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
 from braid.runtime.analysis.resolution import Analyzed, Resolver, leaves, unsupported
-from braid.runtime.analysis.translate import translate, widens_exactly
+from braid.runtime.analysis.translate import TooDeep, translate, widens_exactly
+
+# 1,000 are planned with the stack that threads of the JVM have by default, 2,000 are not.
+MOST_CONJUNCTS = 1_000
 
 
 class Analyzer:
@@ -34,6 +43,7 @@ class Analyzer:
         """The conjuncts of a boolean SQL expression, in the order written."""
         whole = self._resolver.parse(text, "predicate")
         _refuse_alias(whole, text)
+        require_few(len(leaves(whole)))
         return tuple(self._conjunct(piece) for piece in self._split(text, whole))
 
     def python_predicate(
@@ -116,11 +126,13 @@ class Analyzer:
                 "A predicate is true, false or NULL for each combination of rows.",
                 "compare it with something, as in o.a = q.b.",
             )
+        expression, reason = self._translated(analyzed.resolved)
         return Conjunct(
             written=text,
             sql=analyzed.sql,
             columns=analyzed.columns,
-            expression=self._translate(analyzed.resolved),
+            expression=expression,
+            jvm_reason=reason,
             raises=may_raise(analyzed.resolved),
             equality=self._equality(analyzed),
         )
@@ -155,7 +167,14 @@ class Analyzer:
         return Side(sql, analyzed.columns, self._translate(resolved), resolved.type, may_raise(resolved))
 
     def _translate(self, node: Node) -> Expression | None:
-        return translate(node, self._names.by_flat_name, self._resolver.zone)
+        return self._translated(node)[0]
+
+    def _translated(self, node: Node) -> tuple[Expression | None, str]:
+        """What Braid can evaluate itself, and if depth is why it cannot, that."""
+        try:
+            return translate(node, self._names.by_flat_name, self._resolver.zone), ""
+        except TooDeep:
+            return None, f"nested deeper than {DEEPEST} levels"
 
     def _outputs(self, text: str) -> Iterator[Output]:
         parsed = self._resolver.parse(text, "selection")
@@ -218,6 +237,16 @@ class Analyzer:
             f"The Python predicate takes {text.strip()}, which is not a whole column.",
             "Its arguments are columns: stream.column, or a bare name that only one stream has.",
             "compute the value in the stream's DataFrame and pass that column.",
+        )
+
+
+def require_few(conjuncts: int) -> None:
+    """Refuse more conditions than Spark takes in one filter."""
+    if conjuncts > MOST_CONJUNCTS:
+        raise UnsupportedExpressionError(
+            f"The join has {conjuncts:,} conditions joined by AND, and at most {MOST_CONJUNCTS:,} are possible.",
+            "Each is analysed, and those that Spark evaluates are one filter, which it plans with a limited stack.",
+            "put comparisons with constants into lists, as in o.k NOT IN (1, 2, 3), or filter a stream's DataFrame.",
         )
 
 

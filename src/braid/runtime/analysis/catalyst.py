@@ -52,9 +52,20 @@ class Node:
         return str(context.evalMode().toString())
 
     def walk(self) -> Iterator[Node]:
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        """This node and everything below it, parents first; trees may be deeper than Python's stack."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
+
+    @cached_property
+    def depth(self) -> int:
+        """How many nodes lie on the longest way down."""
+        level, depth = [self], 0
+        while level:
+            level, depth = [child for node in level for child in node.children], depth + 1
+        return depth
 
     def constant(self) -> Any:
         """The value of a foldable node in Spark's internal form; `NotConstant` when it has none."""
@@ -65,6 +76,18 @@ class Node:
                 return self.java.eval(None)
         except (PySparkException, Py4JJavaError) as error:
             raise NotConstant from error
+
+
+def operands(node: Node, kind: str) -> tuple[Node, ...]:
+    """What a chain of one associative operator combines, in order, however it is nested."""
+    found, waiting = [], [node]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == kind:
+            waiting += reversed(node.children)
+        else:
+            found.append(node)
+    return tuple(found)
 
 
 class NotConstant(Exception):

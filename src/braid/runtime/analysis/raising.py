@@ -37,9 +37,15 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 def may_raise(node: Node) -> bool:
     """Whether some row could make a resolved expression raise."""
-    if node.foldable and _has_value(node):
-        return False
-    return not _is_safe(node) or any(may_raise(child) for child in node.children)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node.foldable and _has_value(node):
+            continue
+        if not _is_safe(node):
+            return True
+        waiting += node.children
+    return False
 
 
 def _has_value(node: Node) -> bool:

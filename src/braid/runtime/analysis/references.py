@@ -147,19 +147,21 @@ class Names:
 
 def references(node: Node, parameters: tuple[str, ...] = ()) -> Iterator[Reference]:
     """The column references of a parsed tree; `parameters` are those of the lambdas around it."""
-    if node.kind == "UnresolvedAttribute":
-        yield _reference(node)
-    elif node.kind == "UnresolvedNamedLambdaVariable":
-        reference = _reference(node)
-        if reference.parts[0].lower() not in parameters:
-            yield reference
-    elif node.kind == "LambdaFunction":
-        body, *declared = node.children
-        names = (_reference(child).parts[0].lower() for child in declared)
-        yield from references(body, (*parameters, *names))
-    else:
-        for child in node.children:
-            yield from references(child, parameters)
+    waiting = [(node, parameters)]
+    while waiting:
+        node, parameters = waiting.pop()
+        if node.kind == "UnresolvedAttribute":
+            yield _reference(node)
+        elif node.kind == "UnresolvedNamedLambdaVariable":
+            reference = _reference(node)
+            if reference.parts[0].lower() not in parameters:
+                yield reference
+        elif node.kind == "LambdaFunction":
+            body, *declared = node.children
+            names = (_reference(child).parts[0].lower() for child in declared)
+            waiting.append((body, (*parameters, *names)))
+        else:
+            waiting += [(child, parameters) for child in reversed(node.children)]
 
 
 def rewrite(text: str, resolved: Sequence[Resolved]) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.errors import QueryError, SyntaxProblem, UnsupportedExpressionError
 from braid.plan.expressions import Column
-from braid.runtime.analysis.catalyst import Node, quiet
+from braid.runtime.analysis.catalyst import Node, operands, quiet
 from braid.runtime.analysis.changing import refuse_changing, refuse_clock_literals
 from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
 from braid.runtime.analysis.translate import Zone
@@ -25,6 +26,10 @@ Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
 
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
 _MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
+# Levels that Spark parses, analyses and evaluates with the stack its threads have by default; 500 chained sums pass.
+DEEPEST = 400
+TOO_COMPLEX = "FAILED_TO_PARSE_TOO_COMPLEX"
+EXCERPT = 60
 _MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;\s*line \d+|$)", re.DOTALL)
 
 
@@ -60,12 +65,17 @@ class Resolver:
         try:
             with quiet():
                 parsed = Node(self._parser.parseExpression(text))
+        except Py4JJavaError as error:
+            _refuse_complex(text, place, error)
         except ParseException as error:
+            if error.getCondition() == TOO_COMPLEX:
+                _refuse_complex(text, place, error)
             raise SyntaxProblem(
                 f"The {place} cannot be parsed: {_spark_message(error)}",
                 _pointer(text, error),
                 "correct the Spark SQL at the caret.",
             ) from None
+        _refuse_deep(parsed, text, place)
         refuse_clock_literals(parsed, text, place)
         return parsed
 
@@ -103,6 +113,8 @@ class Resolver:
                 f"Read as: {sql}",
                 "change the expression so that Spark accepts its functions and types.",
             ) from None
+        except Py4JJavaError as error:
+            _refuse_complex(written, place, error)
         plan = frame._jdf.queryExecution().analyzed()
         _refuse_plan(Node(plan), written, place)
         root = Node(plan.expressions().apply(0))
@@ -123,11 +135,36 @@ class Resolver:
             ) from None
 
 
+def excerpt(text: str) -> str:
+    """A text that may be very long, as it begins."""
+    stripped = " ".join(text.split())
+    return stripped if len(stripped) <= EXCERPT else f"{stripped[:EXCERPT]}..."
+
+
 def leaves(node: Node) -> tuple[Node, ...]:
     """The conjuncts of a parsed tree, in order."""
-    if node.kind != "And":
-        return (node,)
-    return tuple(leaf for child in node.children for leaf in leaves(child))
+    return operands(node, "And")
+
+
+def _refuse_deep(parsed: Node, text: str, place: Place) -> None:
+    if parsed.depth > DEEPEST:
+        raise UnsupportedExpressionError(
+            f"The {place} {excerpt(text)} is nested {parsed.depth} levels deep, and at most {DEEPEST} are possible.",
+            "Every operator of a chain such as a + b + c is a level; ANDs, ORs, items of IN, branches of CASE are not.",
+            "compute a part of it as a column of a stream's DataFrame.",
+        )
+
+
+def _refuse_complex(text: str, place: Place, error: Exception) -> NoReturn:
+    """Spark's own limit as an error of Braid's; any other error of the JVM stays what it is."""
+    if isinstance(error, Py4JJavaError) and "StackOverflowError" not in str(error):
+        raise error
+    raise UnsupportedExpressionError(
+        f"The {place} {excerpt(text)} is too complex for Spark: its parser or analyzer ran out of stack.",
+        f"It has {len(text):,} characters.",
+        "compute a part of it as a column of a stream's DataFrame, or start the driver with a larger stack "
+        "(spark.driver.extraJavaOptions=-Xss8m).",
+    ) from None
 
 
 def unsupported(written: str, place: Place, what: str) -> NoReturn:

@@ -11,8 +11,8 @@ from typing import Any
 
 from braid.kernels.evaluate import can_raise
 from braid.kernels.vectors import decimal_digits
-from braid.plan.expressions import Call, Column, Constant, Expression, Function
-from braid.runtime.analysis.catalyst import Node, NotConstant
+from braid.plan.expressions import DEEPEST, Call, Column, Constant, Expression, Function, depth_of
+from braid.runtime.analysis.catalyst import Node, NotConstant, operands
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -60,8 +60,12 @@ class _Untranslatable(Exception):
     """A node outside the whitelist."""
 
 
+class TooDeep(Exception):
+    """A node whose expression would be nested deeper than tasks take."""
+
+
 def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expression | None:
-    """The expression with the meaning of a resolved node, None when it must stay in the JVM."""
+    """The expression with the meaning of a resolved node, None when it must stay in the JVM; TooDeep: for its depth."""
     try:
         return _Translation(columns, zone).of(node)
     except _Untranslatable:
@@ -90,8 +94,19 @@ class _Translation:
         self.columns = columns
         self.zone = zone
         self.shared: dict[str, Node] = {}
+        self.depth = 0
 
     def of(self, node: Node) -> Expression:
+        if self.depth > DEEPEST:
+            raise TooDeep
+        self.depth += 1
+        found = self._translated(node)
+        self.depth -= 1
+        if self.depth == 0 and depth_of(found) > DEEPEST:
+            raise TooDeep
+        return found
+
+    def _translated(self, node: Node) -> Expression:
         if node.kind in _WRAPPERS:
             return self.of(node.children[0])
         _require(_supported(node.type))
@@ -126,6 +141,14 @@ class _Translation:
         left, right = self.all(node)
         _require(left.type == right.type)
         return Call(_COMPARISONS[node.kind], (left, right), "boolean")
+
+    def chain(self, node: Node) -> Expression:
+        """ANDs or ORs as a balanced tree, in their order: evaluated from the left, it skips what the chain skips."""
+        parts = [self.of(part) for part in operands(node, node.kind)]
+        while len(parts) > 1:
+            pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
+            parts = [Call(_BOOLEANS[node.kind], tuple(pair), "boolean") if len(pair) > 1 else pair[0] for pair in pairs]
+        return parts[0]
 
     def boolean(self, node: Node) -> Expression:
         return Call(_BOOLEANS[node.kind], self.all(node), node.type)
@@ -201,6 +224,8 @@ def _refuse(translation: _Translation, node: Node) -> Expression:
 _RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
     **dict.fromkeys(_COMPARISONS, _Translation.comparison),
     **dict.fromkeys(_BOOLEANS, _Translation.boolean),
+    "And": _Translation.chain,
+    "Or": _Translation.chain,
     **dict.fromkeys(_ARITHMETIC, _Translation.arithmetic),
     **dict.fromkeys(_SIGNS, _Translation.sign),
     "With": _Translation.with_shared,
