@@ -77,6 +77,11 @@ def test_what_is_too_deep_is_refused_while_it_is_built(static: DataFrame, kind: 
     assert len(message) < 1_000
 
 
+def test_too_many_branches_are_refused_by_number(static: DataFrame) -> None:
+    with pytest.raises(errors.UnsupportedExpressionError, match="a CASE of 5,000 branches, and at most 1,000 are"):
+        pair(static, static).on(FAMILY["case"](5_000))
+
+
 def test_too_many_conditions_are_refused_by_number(static: DataFrame) -> None:
     text = " AND ".join(f"o.x <> {n}" for n in range(1_001))
     with pytest.raises(errors.UnsupportedExpressionError, match="1,001 conditions joined by AND, and at most 1,000"):

@@ -28,6 +28,8 @@ _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", 
 _MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
 # Levels that Spark parses, analyses and evaluates with the stack its threads have by default; 500 chained sums pass.
 DEEPEST = 400
+# 1,000 branches are planned within a heap of 1 GB, 5,000 are not.
+MOST_BRANCHES = 1_000
 TOO_COMPLEX = "FAILED_TO_PARSE_TOO_COMPLEX"
 EXCERPT = 60
 _MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;\s*line \d+|$)", re.DOTALL)
@@ -76,6 +78,7 @@ class Resolver:
                 "correct the Spark SQL at the caret.",
             ) from None
         _refuse_deep(parsed, text, place)
+        _refuse_wide(parsed, text, place)
         refuse_clock_literals(parsed, text, place)
         return parsed
 
@@ -152,6 +155,17 @@ def _refuse_deep(parsed: Node, text: str, place: Place) -> None:
             f"The {place} {excerpt(text)} is nested {parsed.depth} levels deep, and at most {DEEPEST} are possible.",
             "Every operator of a chain such as a + b + c is a level; ANDs, ORs, items of IN, branches of CASE are not.",
             "compute a part of it as a column of a stream's DataFrame.",
+        )
+
+
+def _refuse_wide(parsed: Node, text: str, place: Place) -> None:
+    branches = max((len(node.children) // 2 for node in parsed.walk() if node.kind == "CaseWhen"), default=0)
+    if branches > MOST_BRANCHES:
+        raise UnsupportedExpressionError(
+            f"The {place} {excerpt(text)} has a CASE of {branches:,} branches, and at most {MOST_BRANCHES:,} are "
+            "possible.",
+            "Spark plans every branch several times, and runs out of memory.",
+            "join the stream's DataFrame with a table of the cases before the join.",
         )
 
 
