@@ -56,6 +56,8 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "theta": two("(o.x - q.x) * (o.x - q.x) + o.k <= 10"),
     "in_the_jvm": two("o.name LIKE concat(q.name, '%') AND o.k / q.k > 2"),
     "interval": two("q.ts BETWEEN o.ts - INTERVAL 5 SECONDS AND o.ts + INTERVAL 1 SECOND", "auto"),
+    "interval_of_months": two("q.ts BETWEEN o.ts - INTERVAL 1 MONTH AND o.ts + INTERVAL 25 HOURS", "auto"),
+    "ordered": lambda spark: two("o.k = q.k")(spark).ordered(),
     "cross": two(None),
     "function": with_function,
     "three_star": three("r.k = s.k AND s.k = t.k"),

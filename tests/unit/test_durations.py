@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from braid.errors import DurationError
-from braid.plan.durations import duration_us, format_us
+from braid.plan.durations import brief_us, duration_us, format_us
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,21 @@ def test_a_duration_that_would_overflow_is_refused() -> None:
     assert duration_us("window", "50000 weeks") == 30_240_000_000_000_000
     with pytest.raises(DurationError, match="at most 100,000 years"):
         duration_us("window", "20000000 weeks")
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [
+        (5_000_000, "5 s"),
+        (90_000_000_000, "1 day 1 h"),
+        (2 * 86_400_000_000, "2 days"),
+        (60_000_000, "1 min"),
+        (1_500, "1 ms 500 us"),
+        (0, "0 s"),
+        (-4_000_000, "-4 s"),
+    ],
+)
+def test_a_duration_in_short(microseconds: int, text: str) -> None:
+    assert brief_us(microseconds) == text
+    if microseconds >= 0:
+        assert duration_us("window", text) == microseconds, "what explain prints can be given back"

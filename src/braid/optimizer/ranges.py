@@ -41,9 +41,8 @@ class Range:
 
 def ranges_of(conjunct: Conjunct, position: int, stream: int) -> tuple[Range, ...]:
     """What the conjunct says about numbers of `stream`; nothing if it is not a comparison that can be turned."""
-    if conjunct.expression is None:
-        return ()
-    return tuple(_merge(_ranges(conjunct.expression, position, stream)))
+    known = conjunct.implied if conjunct.expression is None else conjunct.expression
+    return () if known is None else tuple(_merge(_ranges(known, position, stream)))
 
 
 def _ranges(expression: Expression, position: int, stream: int) -> list[Range]:

@@ -47,6 +47,9 @@ def check_auto_windows(names: Sequence[str], automatic: Sequence[bool], bounds: 
             raise WindowError(
                 f'The stream {mine!r} has window="auto", but no predicate bounds how much later than a row of '
                 f"{mine!r} a row of {other!r} may be: the state of {mine!r} would be unbounded.",
+                detail="Understood are comparisons of event times, plus or minus constant intervals; of their "
+                "difference, its abs(...), timestampdiff and datediff with a constant; and of unix_micros, "
+                "unix_millis and unix_seconds, in ANSI mode.",
                 hint=f"Add an upper bound on the event time of {other!r}, such as {other}.time <= {mine}.time + "
                 f"INTERVAL 10 MINUTES, or give {mine!r} a window.",
             )

@@ -25,6 +25,14 @@ UNITS_US = {
     "week": 604_800_000_000,
     "w": 604_800_000_000,
 }
+BRIEF_UNITS_US = {
+    "day": 86_400_000_000,
+    "h": 3_600_000_000,
+    "min": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1_000,
+    "us": 1,
+}
 # Added to any event time of Spark's four-digit years, it stays far inside 64 bits.
 LONGEST_US = 100_000 * 366 * UNITS_US["day"]
 PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and\b)?\s*", re.ASCII)
@@ -56,6 +64,16 @@ def format_us(microseconds: int) -> str:
             count = microseconds // size
             return f"{count} {name}{'' if count == 1 else 's'}"
     return f"{microseconds} microseconds" if microseconds else "0 seconds"
+
+
+def brief_us(microseconds: int) -> str:
+    """A duration in short: `1 day 1 h`, `5 s`, `1.5 ms` as `1 ms 500 us`; negative ones with their sign."""
+    rest, pieces = abs(microseconds), []
+    for name, size in BRIEF_UNITS_US.items():
+        count, rest = divmod(rest, size)
+        if count:
+            pieces.append(f"{count} {name}{'s' if name == 'day' and count > 1 else ''}")
+    return ("-" if microseconds < 0 else "") + (" ".join(pieces) or "0 s")
 
 
 def _parse(what: str, text: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
 from braid.errors import QueryError
+from braid.plan.durations import brief_us
 from braid.plan.expressions import Call, Column, Constant, Expression
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, Sequence
 from braid.plan.layout import Layout
@@ -71,17 +72,17 @@ def explain(
             hint=f"Use one of {', '.join(STAGES)}; of a run, also now.",
         )
     parts = {
-        "question": lambda: _question(question),
+        "question": lambda: _question(question, plan),
         "physical": lambda: _physical(plan, sequences, observed),
         "layout": lambda: _layout(chosen, observed),
     }
     return "\n\n".join(parts[name]() for name in (STAGES if stage is None else (stage,)))
 
 
-def _question(question: Question) -> str:
+def _question(question: Question, plan: JoinPlan) -> str:
     lines = ["== Question =="]
     for stream in question.streams:
-        window = "auto" if stream.automatic else _duration(stream.window_us)
+        window = _derived_window(plan, stream.number) if stream.automatic else _duration(stream.window_us)
         window = window if stream.window_rows is None else f"the last {stream.window_rows} rows"
         lines.append(
             f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
@@ -93,10 +94,17 @@ def _question(question: Question) -> str:
     return "\n".join(lines)
 
 
+def _derived_window(plan: JoinPlan, stream: int) -> str:
+    """How long rows of a stream can find partners, as the predicates say; never if those must all be older."""
+    reaches = [reach for _, reach in plan.reaches(stream) if reach is not None]
+    return f"auto: {brief_us(max(0, *reaches))}"
+
+
 def _selection(question: Question) -> str:
     names, summary = [output.name for output in question.outputs], question.summary
     if summary is None:
-        return f"select {', '.join(names)}"
+        # Without the time that ordered results carry along, which is no column of theirs.
+        return f"select {', '.join(question.leaving.names)}"
     if summary.is_distinct:
         kept = "for ever, on disk" if summary.bounded_by is None else "until no equal row can appear"
         warning = " (warning: select an event time or result_time to bound it)" if summary.bounded_by is None else ""
@@ -232,8 +240,14 @@ def render(expression: Expression) -> str:
     if isinstance(expression, Column):
         return expression.name
     if isinstance(expression, Constant):
-        return "NULL" if expression.value is None else str(expression.value)
+        return _constant(expression)
     return _render_call(expression)
+
+
+def _constant(constant: Constant) -> str:
+    if constant.value is None:
+        return "NULL"
+    return brief_us(int(constant.value)) if constant.type == "interval" else str(constant.value)
 
 
 def _render_call(call: Call) -> str:
@@ -251,4 +265,4 @@ def _plain(sql: str) -> str:
 
 
 def _duration(microseconds: int | None) -> str:
-    return "unbounded" if microseconds is None else f"{microseconds / 1e6:g} s"
+    return "unbounded" if microseconds is None else brief_us(microseconds)

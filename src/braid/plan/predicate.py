@@ -51,7 +51,8 @@ class Conjunct:
 
     `sql` reads flat columns (`` `stream.column` ``); `expression` is the same meaning for Braid's own evaluator, or
     None when only the JVM may evaluate it, with a `jvm_reason` where the kinds of its parts are not why. `function` is
-    set for Python predicates, and then `sql` is only its description.
+    set for Python predicates, and then `sql` is only its description. `implied` stands for a missing
+    `expression` where only ranges are asked for: comparisons that are true wherever the conjunct is.
     """
 
     written: str
@@ -62,6 +63,7 @@ class Conjunct:
     equality: Equality | None = None
     function: PythonPredicate | None = None
     jvm_reason: str = ""
+    implied: Expression | None = None
 
     @property
     def streams(self) -> frozenset[int]:

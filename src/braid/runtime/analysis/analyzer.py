@@ -23,6 +23,7 @@ from braid.plan.expressions import DEEPEST, Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 from braid.runtime.analysis import splitting
 from braid.runtime.analysis.catalyst import Node
+from braid.runtime.analysis.implied import implied_bounds
 from braid.runtime.analysis.raising import may_raise
 from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
 from braid.runtime.analysis.resolution import Analyzed, Resolver, leaves, unsupported
@@ -135,7 +136,11 @@ class Analyzer:
             jvm_reason=reason,
             raises=may_raise(analyzed.resolved),
             equality=self._equality(analyzed),
+            implied=self._implied(analyzed.resolved) if expression is None else None,
         )
+
+    def _implied(self, node: Node) -> Expression | None:
+        return implied_bounds(node, self._names.by_flat_name, self._resolver.offsets)
 
     def _equality(self, analyzed: Analyzed) -> Equality | None:
         root = analyzed.resolved

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from py4j.protocol import Py4JJavaError
@@ -19,6 +20,7 @@ from braid.errors import QueryError, SyntaxProblem, UnsupportedExpressionError
 from braid.plan.expressions import Column
 from braid.runtime.analysis.catalyst import Node, operands, quiet
 from braid.runtime.analysis.changing import refuse_changing, refuse_clock_literals
+from braid.runtime.analysis.offsets import Offsets, read_offsets
 from braid.runtime.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
 from braid.runtime.analysis.translate import Zone
 
@@ -56,9 +58,15 @@ class Resolver:
 
     def __init__(self, spark: SparkSession, streams: Sequence[AnalyzedStream]) -> None:
         self.names = Names(streams, spark.conf.get("spark.sql.caseSensitive") == "true")
+        self._spark = spark
         self.zone = _session_zone(spark)
         self._parser: Any = spark._jsparkSession.sessionState().sqlParser()
         self._empty = _empty_frame(spark, streams, self.names.result_time.type)
+
+    @cached_property
+    def offsets(self) -> Offsets | None:
+        """How the clocks of the session's time zone change."""
+        return read_offsets(_zone_rules(self._spark))
 
     def parse(self, text: str, place: Place) -> Node:
         """The tree of a text, before any name is resolved."""
@@ -229,11 +237,17 @@ def _pointer(text: str, error: Any) -> str:
 
 def _session_zone(spark: SparkSession) -> Zone:
     jvm: Any = spark._jvm
-    name = spark.conf.get("spark.sql.session.timeZone")
-    rules = jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(name).getRules()
+    rules = _zone_rules(spark)
     fixed = bool(rules.isFixedOffset())
     offset = rules.getOffset(jvm.java.time.Instant.EPOCH).getTotalSeconds()
     return Zone(fixed=fixed, utc=fixed and offset == 0)
+
+
+def _zone_rules(spark: SparkSession) -> Any:
+    """Java's rules of the session's time zone."""
+    jvm: Any = spark._jvm
+    name = spark.conf.get("spark.sql.session.timeZone")
+    return jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(name).getRules()
 
 
 def _empty_frame(spark: SparkSession, streams: Sequence[AnalyzedStream], time_type: str) -> DataFrame:
