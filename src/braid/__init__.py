@@ -5,10 +5,10 @@ from braid.api.run import Run
 from braid.api.stream import Stream, stream
 from braid.api.totals import totals
 from braid.api.udf import udf
+from braid.api.windows import rows, unbounded
 from braid.api.writer import Writer
 from braid.errors import BraidError
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned
-from braid.query.windows import rows, unbounded
 
 __version__ = "0.1.0"
 

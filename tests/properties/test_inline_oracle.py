@@ -16,10 +16,11 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
+from braid.engine.tasks import exchange, ingest, probe, results, work
+from braid.engine.tasks import intermediate as derived
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
 from braid.optimizer.strategies import Strategy
-from braid.runtime.tasks import derived, exchange, ingest, probe, results, work
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
 from tests.properties.cases import Case, make_case, results_of, same_columns, strategies

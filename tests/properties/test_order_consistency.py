@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from braid.engine.commands import IngestOrder, ProbeOrder
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
 from braid.plan.question import Question
-from braid.runtime.orders import IngestOrder, ProbeOrder
 from braid.state.blocks import BlockReader
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal, less_or_equal

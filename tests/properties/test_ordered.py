@@ -16,7 +16,8 @@ import pytest
 
 from braid.control import merging, ordering, releasing
 from braid.control.ordering import Ordering
-from braid.runtime.tasks import holding, ingest, release
+from braid.engine.tasks.ordered import buffering as holding
+from braid.engine.tasks.ordered import ingest, release
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from tests.oracle.ordering import Releases

@@ -17,10 +17,11 @@ import pytest
 
 from braid.control import ordering, releasing, views
 from braid.control.ordering import Ordering
+from braid.engine.tasks.ordered import buffering as holding
+from braid.engine.tasks.ordered import partials, release
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.plan.join import RESULT_TIME
 from braid.plan.question import Question
-from braid.runtime.tasks import holding, partials, release
 from braid.state.files import LocalFiles
 from braid.testing import Condition, Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock, OracleStream
 from braid.testing.expressions import equal

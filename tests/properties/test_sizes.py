@@ -17,11 +17,11 @@ import pytest
 
 from braid.control import merging
 from braid.control.ordering import Ordering
+from braid.engine.tasks import ingest, probe, results
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
 from braid.plan.question import Question
-from braid.runtime.tasks import ingest, probe, results
 from braid.state.blocks import BlockWriter
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal, less, less_or_equal

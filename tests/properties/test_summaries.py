@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from braid.control import views
+from braid.engine.tasks.aggregate import partials
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
-from braid.runtime.tasks import partials
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.properties.summaries import Asked, Row, batches_of, draft, random_summary, rows_of, values_of

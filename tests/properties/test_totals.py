@@ -16,9 +16,9 @@ import pytest
 
 from braid.control import views
 from braid.control.ordering import Ordering
+from braid.engine.tasks.aggregate import partials
+from braid.engine.tasks.aggregate.totals import Aggregation, block_opener, part_totals
 from braid.plan.question import Question
-from braid.runtime.tasks import partials
-from braid.runtime.tasks.totals import Aggregation, block_opener, part_totals
 from braid.state.cache import LocalCopies
 from braid.state.manifest import View
 from braid.testing import InlineQuery

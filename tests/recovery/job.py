@@ -130,8 +130,8 @@ def how_it_ended(run: Any) -> str:
 
 def lay_wire(wire: Tripwire) -> None:
     """Watch everything the driver does to files, and the phases of a step."""
-    from braid.runtime.spark_cluster import SparkCluster
-    from braid.runtime.steps import StepRunner
+    from braid.engine.step import StepRunner
+    from braid.spark.cluster import SparkCluster
     from braid.state.files import LocalFiles
 
     for name in WATCHED:

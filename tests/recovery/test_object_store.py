@@ -16,13 +16,13 @@ from typing import Any, Literal
 import pytest
 
 from braid.control import merging
+from braid.engine.restart.consistency import claim_for
+from braid.engine.sinks import STAGING, FileSink
+from braid.engine.step import StepRunner
+from braid.engine.tasks.work import Locations
 from braid.errors import CorruptStateError, StorageError, StorageWarning, TakenOverError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto
-from braid.runtime.consistency import claim_for
-from braid.runtime.sinks import STAGING, FileSink
-from braid.runtime.steps import StepRunner
-from braid.runtime.tasks.work import Locations
 from braid.state import exclusive
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import ArrowFiles, locate

@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from braid.errors import StorageError
-from braid.runtime import batch, storage
-from braid.runtime.spark_cluster import SparkCluster
+from braid.spark import batch, storage
+from braid.spark.cluster import SparkCluster
 from tests.recovery.job import MARKER, MISCHIEF, Job, build, start
 from tests.recovery.scenario import BAND, JVM_CHAIN, Child, Inputs, Reader, check_answer, make_inputs
 

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from braid import errors
+from braid.analysis import AnalyzedStream, Analyzer
 from braid.plan.expressions import Constant
 from braid.plan.predicate import Conjunct
-from braid.runtime.analysis import AnalyzedStream, Analyzer
 
 COLUMNS = "b tinyint, i int, str string, ts timestamp, n timestamp_ntz, dt date"
 

@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid import errors
+from braid.analysis import AnalyzedStream, Analyzer
 from braid.errors import PredicateError
 from braid.kernels.evaluate import Vector, evaluate, is_true, to_vector
 from braid.plan.expressions import columns_of
 from braid.plan.predicate import Conjunct
-from braid.runtime.analysis import AnalyzedStream, Analyzer
 
 COLUMNS = """b tinyint, s smallint, i int, l bigint, f float, d double, bo boolean, str string, bin binary,
     ts timestamp, n timestamp_ntz, dt date, dec decimal(10,2), big decimal(25,3)"""

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 import braid
 from braid.control.executors import Allocation
-from braid.runtime import executors, spark_cluster
-from braid.runtime.spark_cluster import SparkCluster
+from braid.spark import executors, spark_cluster
+from braid.spark.cluster import SparkCluster
 from tests.oracle.feeds import Feed, Place, at
 
 STEPS, ROWS = 5, 100

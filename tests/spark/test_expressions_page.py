@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from braid.runtime.analysis import AnalyzedStream, Analyzer, translate
-from braid.runtime.analysis.catalyst import Node
+from braid.analysis import AnalyzedStream, Analyzer, translate
+from braid.analysis.catalyst import Node
 
 PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text()
 CODE = re.compile(r"`([^`]+)`")

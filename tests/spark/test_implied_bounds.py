@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import braid
+from braid.analysis import AnalyzedStream, Analyzer
 from braid.optimizer.retention import derive_bounds
 from braid.plan.expressions import Column
-from braid.runtime.analysis import AnalyzedStream, Analyzer
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US

@@ -15,11 +15,11 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
+from braid.engine.commands import ProbeOrder
+from braid.engine.sinks import STAGING
 from braid.errors import BraidError, CorruptStateError, RecoveryError, StorageError
-from braid.runtime.orders import ProbeOrder
-from braid.runtime.sinks import STAGING
-from braid.runtime.spark_cluster import SparkCluster
-from braid.runtime.storage import prove_shared
+from braid.spark.cluster import SparkCluster
+from braid.spark.storage import prove_shared
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 from tests.recovery.job import Job, start

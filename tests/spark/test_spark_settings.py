@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from braid.runtime.spark_settings import BATCH_BYTES, BYTES, RECORDS, applied, quick_crossing
+from braid.spark.settings import BATCH_BYTES, BYTES, RECORDS, applied, quick_crossing
 
 
 @pytest.mark.parametrize(

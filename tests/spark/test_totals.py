@@ -15,8 +15,8 @@ from pyspark.sql import functions as sf
 import braid
 from braid import errors
 from braid.plan.summary import Call, Summary
-from braid.runtime import totals as reading
-from braid.runtime.step_columns import latest_of_groups
+from braid.spark import totals as reading
+from braid.spark.sinks.step_columns import latest_of_groups
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 from tests.oracle.feeds import Feed, Place, at

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from braid.engine.restart.function_digest import digest, function_change, function_record
 from braid.errors import QueryError
 from braid.plan.predicate import PythonPredicate
-from braid.runtime.functions import digest, function_change, function_record
 
 Load = Callable[..., Callable[..., Any]]
 
@@ -179,7 +179,8 @@ def test_other_processes_give_the_same_digest(tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text(HELPERS)
     (tmp_path / "job.py").write_text(BASE)
     script = (
-        "import job; from braid.runtime.functions import digest; print(digest(job.f, 'code'), digest(job.f, 'source'))"
+        "import job; from braid.engine.restart.function_digest import digest; "
+        "print(digest(job.f, 'code'), digest(job.f, 'source'))"
     )
     answers = set()
     for seed in ("1", "2"):

@@ -1,17 +1,19 @@
-"""The rooms of the house import one way, and the contract that says so notices when they do not."""
+"""Packages import one way, the engine knows no Spark, and the contracts that say so notice when it is not so."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-ROOMS = (
-    "cli", "testing", "api", "runtime", "query", "optimizer", "control",
+CONTRACTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+PACKAGES = (
+    "cli", "testing", "api", "spark", "analysis", "engine", "optimizer", "control",
     "placement", "kernels", "state", "plan", "errors",
 )  # fmt: skip
 
@@ -30,13 +32,19 @@ def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def build_house(source: Path, room: str, imports: str) -> None:
-    """Writes a `braid` of empty rooms, one of which holds one import."""
-    house = source / "braid"
-    house.mkdir()
-    (house / "__init__.py").touch()
-    for name in ROOMS:
-        (house / f"{name}.py").write_text(f"import {imports}\n" if name == room else "")
+def build_package(source: Path, module: str, imports: str) -> None:
+    """Writes a `braid` of empty modules, all that the contracts name, one of which holds one import."""
+    named = {name.removeprefix("braid.") for contract in CONTRACTS for name in _braid_modules(contract)}
+    for name in {*PACKAGES, *named, module}:
+        directory = source / "braid" / name.replace(".", "/")
+        directory.mkdir(parents=True, exist_ok=True)
+    for directory in (source / "braid", *(source / "braid").rglob("*")):
+        (directory / "__init__.py").touch()
+    (source / "braid" / module.replace(".", "/") / "__init__.py").write_text(f"import {imports}\n")
+
+
+def _braid_modules(contract: dict[str, list[str]]) -> list[str]:
+    return [m for key in ("source_modules", "forbidden_modules") for m in contract.get(key, ()) if m[:6] == "braid."]
 
 
 def test_braid_keeps_its_layers() -> None:
@@ -45,39 +53,45 @@ def test_braid_keeps_its_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "imports"),
+    ("module", "imports"),
     [
         ("cli", "braid.testing"),
         ("testing", "braid.cli"),
         ("api", "pyspark.sql"),
-        ("runtime", "braid.kernels"),
+        ("spark", "py4j.java_gateway"),
+        ("engine", "braid.kernels"),
+        ("engine.step", "braid.engine.tasks"),
     ],
 )
-def test_a_permitted_import_is_kept(tmp_path: Path, room: str, imports: str) -> None:
-    build_house(tmp_path, room, imports)
+def test_a_permitted_import_is_kept(tmp_path: Path, module: str, imports: str) -> None:
+    build_package(tmp_path, module, imports)
     outcome = lint_imports(tmp_path)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 
 @pytest.mark.parametrize(
-    ("room", "imports"),
+    ("module", "imports"),
     [
         ("plan", "braid.state"),
-        ("query", "braid.optimizer"),
-        ("runtime", "braid.testing"),
+        ("optimizer", "braid.control"),
+        ("engine", "braid.spark"),
+        ("spark", "braid.testing"),
         ("kernels", "pyspark.sql"),
+        ("engine.tasks", "pyspark.sql"),
         ("control", "py4j.java_gateway"),
+        ("engine.tasks", "braid.engine.step"),
     ],
 )
-def test_a_forbidden_import_is_noticed(tmp_path: Path, room: str, imports: str) -> None:
-    build_house(tmp_path, room, imports)
+def test_a_forbidden_import_is_noticed(tmp_path: Path, module: str, imports: str) -> None:
+    build_package(tmp_path, module, imports)
     outcome = lint_imports(tmp_path)
     assert outcome.returncode == 1, outcome.stdout + outcome.stderr
-    assert f"braid.{room} -> {imports.split('.')[0]}" in outcome.stdout
+    target = imports if imports.startswith("braid.") else imports.split(".")[0]
+    assert f"braid.{module} -> {target}" in outcome.stdout
 
 
-def test_a_new_room_must_be_placed(tmp_path: Path) -> None:
-    build_house(tmp_path, "plan", "braid.errors")
+def test_a_new_package_must_be_placed(tmp_path: Path) -> None:
+    build_package(tmp_path, "plan", "braid.errors")
     (tmp_path / "braid" / "helpers.py").touch()
     outcome = lint_imports(tmp_path)
     assert outcome.returncode == 1, outcome.stdout + outcome.stderr

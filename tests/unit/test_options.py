@@ -9,7 +9,7 @@ import pytest
 
 from braid.api.triggers import read_trigger
 from braid.errors import DurationError, SinkError
-from braid.runtime.options import OPTIONS, check_options
+from braid.spark.sinks.options import OPTIONS, check_options
 
 FORMATS = ("parquet", "memory", "console", "noop", "foreachbatch")
 

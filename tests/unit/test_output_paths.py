@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from braid.errors import CorruptStateError, SinkError
-from braid.runtime.output_paths import OWNER, OutputPath
+from braid.spark.sinks.paths import OWNER, OutputPath
 from braid.state.files import LocalFiles
 
 MINE, OTHER = "aaaaaaaa-1111", "bbbbbbbb-2222"

@@ -11,13 +11,13 @@ import pytest
 from braid.control.elasticity import Elasticity
 from braid.control.layouts import next_layout
 from braid.control.skew import KEPT_KEYS, add_counts, decide_groups, describe_treatment, hot_keys, imbalance
+from braid.engine.loads import subgroup_loads
 from braid.kernels.sampling import SAMPLE_ROWS, frequent_keys, sample_places
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import routes_stay_local, subgroups_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.runtime.loads import subgroup_loads
 from braid.state.manifest import FrequentKey, KeyCounts, Load, Manifest
 from braid.testing import Draft
 from braid.testing.expressions import equal, less_or_equal

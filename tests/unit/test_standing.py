@@ -12,9 +12,9 @@ import pytest
 
 from braid.control.ordering import Ordering
 from braid.control.standing import Standing, standing_of
+from braid.engine.status import describe_status, explain_now, message
 from braid.optimizer.build import build_plan
 from braid.plan.question import Question
-from braid.runtime.status import describe_status, explain_now, message
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 

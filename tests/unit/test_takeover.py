@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from braid.engine.restart.fingerprint import fingerprint
+from braid.engine.restart.identity import continue_plan
+from braid.engine.restart.null_rejection import rejects_nulls
 from braid.errors import RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.expressions import Call, Expression
 from braid.plan.predicate import Conjunct
 from braid.plan.question import Question
-from braid.runtime.fingerprint import fingerprint
-from braid.runtime.identity import continue_plan
-from braid.runtime.null_rejection import rejects_nulls
 from braid.testing import Draft, DraftStream
 from braid.testing.expressions import add, coalesce, constant, equal, less
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
+from braid.analysis.catalyst import braid_type
 from braid.api.stream import Stream
 from braid.errors import StreamError, WindowError
 from braid.plan.expressions import Column
 from braid.plan.question import StreamQuestion
-from braid.runtime.analysis.catalyst import braid_type
-from braid.runtime.transport import with_spark_types
+from braid.spark.transport import with_spark_types
 
 
 def ask_stream(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:

@@ -9,8 +9,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
 from braid.api.types import result_problem
+from braid.engine.tasks.stamping import SPARK_SCHEMA
 from braid.errors import QueryError
-from braid.runtime.tasks.stamping import SPARK_SCHEMA
 
 
 def struct_of(fields: Iterable[tuple[str, str]]) -> StructType:

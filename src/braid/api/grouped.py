@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn, get_args
 
+from braid.analysis import analyze_grouping
 from braid.api.habits import GROUPED, refuse_attribute
 from braid.errors import QueryError
 from braid.plan.durations import duration_us
 from braid.plan.summary import Updates
-from braid.runtime.analysis import analyze_grouping
 
 if TYPE_CHECKING:
     from braid.api.join import Join

@@ -10,6 +10,7 @@ from typing import Literal, NoReturn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from braid.analysis import AnalyzedStream, Analyzer, Grouping, require_few, require_plain
 from braid.api.asking import ask_stream, check_alike, check_counted
 from braid.api.columns import arrow_schema
 from braid.api.elastic import read_elasticity
@@ -22,6 +23,7 @@ from braid.api.udf import Udf
 from braid.api.writer import Query, Writer
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
+from braid.engine.explain import explain_query
 from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
@@ -29,10 +31,8 @@ from braid.plan.join import JoinPlan
 from braid.plan.predicate import Conjunct, Output
 from braid.plan.question import Question
 from braid.plan.summary import Updates
-from braid.runtime.analysis import AnalyzedStream, Analyzer, Grouping, require_few, require_plain
-from braid.runtime.batch import run_batch
-from braid.runtime.explaining import explain_query
-from braid.runtime.session import Settings, read_settings, require_unchanged, slot_count
+from braid.spark.batch import run_batch
+from braid.spark.session import Settings, read_settings, require_unchanged, slot_count
 
 REPR_CHARACTERS = 80
 

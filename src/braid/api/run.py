@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from braid.api.habits import RUN, refuse_attribute
 from braid.api.interrupts import plain_interrupts
 from braid.errors import BraidError
-from braid.runtime.execution import Execution
+from braid.spark.execution import Execution
 
 
 class Run:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pyspark.sql.types import StructType
 
+from braid.analysis import Analyzer, Grouping, quote
 from braid.api.columns import arrow_schema, struct_of
 from braid.api.stream import Stream
 from braid.errors import QueryError
@@ -15,7 +16,6 @@ from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME
 from braid.plan.predicate import Output
 from braid.plan.summary import Summary, Updates
-from braid.runtime.analysis import Analyzer, Grouping, quote
 
 
 @dataclass(frozen=True)

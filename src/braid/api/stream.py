@@ -11,13 +11,13 @@ from typing import NoReturn
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, NumericType, StructType, TimestampNTZType, TimestampType
 
+from braid.analysis.logical_plans import plan_nodes
 from braid.api.habits import STREAM, refuse_attribute
 from braid.api.types import stream_problem
+from braid.api.windows import LastRows, Unbounded, Window, read_limit, read_window
 from braid.errors import StreamError, WatermarkWarning
 from braid.plan.durations import duration_us
-from braid.query.windows import LastRows, Unbounded, Window, read_limit, read_window
-from braid.runtime.logical_plans import plan_nodes
-from braid.runtime.session import read_settings, require_classic
+from braid.spark.session import read_settings, require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.errors import QueryError, UnsupportedSessionError
-from braid.runtime.storage import qualify
-from braid.runtime.totals import read_totals, recorded_aggregation
+from braid.spark.storage import qualify
+from braid.spark.totals import read_totals, recorded_aggregation
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 

@@ -20,13 +20,13 @@ from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
 from braid.plan.question import Question
-from braid.runtime.batch import scratch_location
-from braid.runtime.execution import Execution, Job, require_free_name
-from braid.runtime.options import check_options
-from braid.runtime.outputs import SinkChoice, choose_sink, is_true
-from braid.runtime.placing import check_apart
-from braid.runtime.session import Settings, require_unchanged
-from braid.runtime.storage import qualify
+from braid.spark.batch import scratch_location
+from braid.spark.execution import Execution, Job, require_free_name
+from braid.spark.overlap import check_apart
+from braid.spark.session import Settings, require_unchanged
+from braid.spark.sinks.choice import SinkChoice, choose_sink, is_true
+from braid.spark.sinks.options import check_options
+from braid.spark.storage import qualify
 
 DEFAULT_RETENTION = "7 days"
 WITHOUT_CHECKPOINT = ("memory", "console", "noop")
@@ -76,7 +76,7 @@ class Writer:
         return replace(self, _format=source)
 
     def option(self, key: str, value: Any) -> Writer:
-        """An option of Braid's (`braid.runtime.options` lists them) or of the format."""
+        """An option of Braid's (`braid.spark.sinks.options` lists them) or of the format."""
         text = _option_text(key, value)
         kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
         return replace(self, _options=(*kept, (key, text)))

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from braid.engine.commands import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, decode, encode
+from braid.engine.tasks.work import Locations, Task, run_ingest, run_probe, run_rank, run_release, run_view
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.evaluate import evaluate, is_true
 from braid.kernels.rows import Rows
@@ -23,8 +25,6 @@ from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.layout import Layout
 from braid.plan.question import Question
-from braid.runtime.orders import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, decode, encode
-from braid.runtime.tasks.work import Locations, Task, run_ingest, run_probe, run_rank, run_release, run_view
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]

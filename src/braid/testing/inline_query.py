@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import SourceCheck
 from braid.control.ordering import Ordering
+from braid.engine.restart.consistency import claim_for
+from braid.engine.restart.identity import identify, settle
+from braid.engine.sinks import STAGING, FileSink
+from braid.engine.step import StepRunner
+from braid.engine.tasks.work import Locations
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.question import Question
-from braid.runtime.consistency import claim_for
-from braid.runtime.identity import identify, settle
-from braid.runtime.sinks import STAGING, FileSink
-from braid.runtime.steps import StepRunner
-from braid.runtime.tasks.work import Locations
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
 from braid.testing.clock import ManualClock

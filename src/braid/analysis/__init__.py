@@ -1,0 +1,7 @@
+"""Spark's analyzer at work for Braid: texts in, conjuncts and outputs out, every mistake raised on the way."""
+
+from braid.analysis.aggregates import Grouping, analyze_grouping, require_plain
+from braid.analysis.analyzer import Analyzer, require_few
+from braid.analysis.references import AnalyzedStream, quote
+
+__all__ = ["AnalyzedStream", "Analyzer", "Grouping", "analyze_grouping", "quote", "require_few", "require_plain"]

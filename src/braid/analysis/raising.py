@@ -1,0 +1,117 @@
+"""Which resolved expressions can never raise, whatever the rows.
+
+A list of what is known to be safe: any other node counts as raising, which only delays its evaluation.
+Overflow of a timestamp by a literal interval needs absurd dates and is not counted.
+"""
+
+from __future__ import annotations
+
+from braid.analysis.catalyst import Node, NotConstant
+from braid.kernels.vectors import decimal_digits
+
+_SAFE = frozenset({
+    "AttributeReference", "Alias", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",
+    "GreaterThanOrEqual", "And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "In", "InSet", "Between", "With",
+    "CommonExpressionRef", "CommonExpressionDef", "If", "CaseWhen", "Coalesce", "Nvl", "Nvl2", "NullIf",
+    "NullIfResult", "EqualNull", "NaNvl", "Greatest", "Least", "GetStructField", "GetMapValue", "CreateNamedStruct",
+    "UnaryPositive", "DatetimeSub", "SubtractTimestamps", "Upper", "Lower", "StringTrim", "StringTrimLeft",
+    "StringTrimRight", "StringTrimBoth", "Length", "OctetLength", "BitLength", "Substring", "Left", "Right", "Concat",
+    "StartsWith", "EndsWith", "Contains", "StringInstr", "Ascii", "Collate", "ResolvedCollation", "Year", "Month",
+    "DayOfMonth", "DayOfWeek", "DayOfYear", "WeekDay", "WeekOfYear", "Quarter", "Hour", "Minute", "Second", "Extract",
+    "UnixMicros", "UnixMillis", "UnixSeconds", "DateDiff", "XxHash64", "Murmur3Hash", "Md5", "Sha1", "Crc32",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Signum", "Pow", "Sin", "Cos",
+    "Tan", "Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "ToRadians", "ToDegrees", "TryAdd", "TrySubtract",
+    "TryMultiply", "TryDivide", "TryMod", "ArrayContains", "ArrayExists", "ArrayForAll", "ArrayFilter",
+    "ArrayTransform", "LambdaFunction", "NamedLambdaVariable", "Size", "ArraySize", "ArraysOverlap", "ArrayDistinct",
+    "ArrayMax", "ArrayMin", "MapKeys", "MapValues", "Reverse", "StringReplace", "InitCap", "Levenshtein",
+})  # fmt: skip
+_ARITHMETIC = frozenset({"Add", "Subtract", "Multiply"})
+_SIGNS = frozenset({"UnaryMinus", "Abs"})
+_DIVISIONS = frozenset({"Divide", "Remainder", "IntegralDivide", "Pmod"})
+_ROUNDINGS = frozenset({"Round", "BRound", "Ceil", "Floor"})
+_INDEXES = frozenset({"GetArrayItem", "ElementAt"})
+_TRUNCATIONS = frozenset({"TruncTimestamp", "TruncDate"})
+_FLOATS = ("float", "double")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+def may_raise(node: Node) -> bool:
+    """Whether some row could make a resolved expression raise."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node.foldable and _has_value(node):
+            continue
+        if not _is_safe(node):
+            return True
+        waiting += node.children
+    return False
+
+
+def _has_value(node: Node) -> bool:
+    try:
+        node.constant()
+    except NotConstant:
+        return False
+    return True
+
+
+def _is_safe(node: Node) -> bool:
+    kind = node.kind
+    if kind in _ARITHMETIC:
+        return _safe_arithmetic(node)
+    if kind in _SIGNS:
+        return node.type in (*_FLOATS, "interval") or not node.java.failOnError()
+    if kind in _DIVISIONS:
+        return _safe_division(node)
+    if kind == "Cast":
+        return node.eval_mode != "ANSI" or _safe_cast(node)
+    if kind == "Like":
+        return _safe_pattern(node)
+    if kind == "TimestampAddInterval":
+        return node.children[1].foldable
+    if kind in _ROUNDINGS:
+        return node.children[0].type in _FLOATS
+    if kind in _INDEXES:
+        return not node.java.failOnError()
+    if kind in _TRUNCATIONS:
+        return any(child.foldable for child in node.children)
+    return kind in _SAFE
+
+
+def _safe_arithmetic(node: Node) -> bool:
+    if node.type == "interval":
+        return node.kind != "Multiply"
+    # Intervals of months overflow in every mode.
+    return node.type in _FLOATS or (node.eval_mode != "ANSI" and not node.type.startswith("interval"))
+
+
+def _safe_division(node: Node) -> bool:
+    if node.eval_mode != "ANSI":
+        return True
+    if node.kind not in ("Divide", "Remainder") or decimal_digits(node.type):
+        return False
+    try:
+        divisor = node.children[1].constant()
+    except NotConstant:
+        return False
+    return divisor is None or divisor != 0
+
+
+def _safe_cast(node: Node) -> bool:
+    source, target = node.children[0].type, node.type
+    if source in _TIMES and target in _TIMES:
+        return True
+    if target in _FLOATS and (source in _FLOATS or decimal_digits(source)):
+        return True
+    child = node.children[0].java.dataType()
+    return bool(node.java.canUpCast(child, node.java.dataType()))
+
+
+def _safe_pattern(node: Node) -> bool:
+    """A pattern without its escape character has no invalid escape."""
+    try:
+        pattern = node.children[1].constant()
+    except NotConstant:
+        return False
+    return pattern is None or str(node.java.escapeChar()) not in str(pattern.toString())

@@ -1,0 +1,311 @@
+"""Resolved Catalyst trees as Braid expressions, for a whitelist proven to give Spark's results.
+
+What is not on the list stays SQL for the JVM: translation then answers None, never something close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from braid.analysis.catalyst import Node, NotConstant, operands
+from braid.kernels.evaluate import can_raise
+from braid.kernels.vectors import decimal_digits
+from braid.plan.expressions import DEEPEST, Call, Column, Constant, Expression, Function, depth_of
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_FLOATS = ("float", "double")
+_TIMES = ("timestamp", "timestamp_ntz")
+_TYPES = frozenset({"boolean", *_INTEGERS, *_FLOATS, *_TIMES, "date", "interval", "string", "binary", "void"})
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_LONGEST_DECIMAL = 18
+_EXACT_DOUBLE_DIGITS = 15
+_MICROSECONDS_PER_DAY = 86_400_000_000
+# Spark turns a longer list into a hash set, which tells -0.0 from 0.0.
+_LONGEST_FLOAT_LIST = 10
+
+_COMPARISONS: dict[str, Function] = {
+    "EqualTo": "eq",
+    "EqualNullSafe": "eq_null_safe",
+    "LessThan": "lt",
+    "LessThanOrEqual": "le",
+    "GreaterThan": "gt",
+    "GreaterThanOrEqual": "ge",
+}
+_BOOLEANS: dict[str, Function] = {
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+    "IsNull": "is_null",
+    "IsNotNull": "is_not_null",
+    "IsNaN": "is_nan",
+    "If": "if",
+    "Coalesce": "coalesce",
+}
+_ARITHMETIC: dict[str, Function] = {"Add": "add", "Subtract": "subtract", "Multiply": "multiply"}
+_SIGNS: dict[str, Function] = {"UnaryMinus": "negate", "Abs": "abs"}
+_WRAPPERS = frozenset({"Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias"})
+
+
+@dataclass(frozen=True)
+class Zone:
+    """What the session's time zone allows: `fixed` has one offset for ever, `utc` has none."""
+
+    fixed: bool
+    utc: bool
+
+
+class _Untranslatable(Exception):
+    """A node outside the whitelist."""
+
+
+class TooDeep(Exception):
+    """A node whose expression would be nested deeper than tasks take."""
+
+
+def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expression | None:
+    """The expression with the meaning of a resolved node, None when it must stay in the JVM; TooDeep: for its depth."""
+    try:
+        return _Translation(columns, zone).of(node)
+    except _Untranslatable:
+        return None
+
+
+def widens_exactly(node: Node, inner: Node) -> bool:
+    """Whether a node is only casts around another, each between integers or decimals and losing nothing."""
+    while node.kind == "Cast":
+        source, target = node.children[0].type, node.type
+        whole_or_decimal = all(type in _INTEGERS or decimal_digits(type) for type in (source, target))
+        if not (whole_or_decimal and node.java.canUpCast(*_java_types(node))):
+            return False
+        node = node.children[0]
+        if node.java.semanticEquals(inner.java):
+            return True
+    return False
+
+
+def _java_types(cast: Node) -> tuple[Any, Any]:
+    return cast.children[0].java.dataType(), cast.java.dataType()
+
+
+class _Translation:
+    def __init__(self, columns: Mapping[str, Column], zone: Zone) -> None:
+        self.columns = columns
+        self.zone = zone
+        self.shared: dict[str, Node] = {}
+        self.depth = 0
+
+    def of(self, node: Node) -> Expression:
+        if self.depth > DEEPEST:
+            raise TooDeep
+        self.depth += 1
+        found = self._translated(node)
+        self.depth -= 1
+        if self.depth == 0 and depth_of(found) > DEEPEST:
+            raise TooDeep
+        return found
+
+    def _translated(self, node: Node) -> Expression:
+        if node.kind in _WRAPPERS:
+            return self.of(node.children[0])
+        _require(_supported(node.type))
+        if node.kind == "AttributeReference":
+            return self._column(node)
+        if node.foldable:
+            try:
+                return _constant(node)
+            except NotConstant:
+                pass  # it raises, or only its parts can be evaluated: then the rules apply
+        return _RULES.get(node.kind, _refuse)(self, node)
+
+    def all(self, node: Node) -> tuple[Expression, ...]:
+        return tuple(self.of(child) for child in node.children)
+
+    def _column(self, node: Node) -> Expression:
+        column = self.columns.get(str(node.java.name()))
+        _require(column is not None and column.type == node.type)
+        assert column is not None
+        return column
+
+    def with_shared(self, node: Node) -> Expression:
+        body, *definitions = node.children
+        for definition in definitions:
+            self.shared[_shared_id(definition)] = definition.children[0]
+        return self.of(body)
+
+    def shared_reference(self, node: Node) -> Expression:
+        return self.of(self.shared[_shared_id(node)])
+
+    def comparison(self, node: Node) -> Expression:
+        left, right = self.all(node)
+        _require(left.type == right.type)
+        return Call(_COMPARISONS[node.kind], (left, right), "boolean")
+
+    def chain(self, node: Node) -> Expression:
+        """ANDs or ORs as a balanced tree, in their order: evaluated from the left, it skips what the chain skips."""
+        parts = [self.of(part) for part in operands(node, node.kind)]
+        while len(parts) > 1:
+            pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
+            parts = [Call(_BOOLEANS[node.kind], tuple(pair), "boolean") if len(pair) > 1 else pair[0] for pair in pairs]
+        return parts[0]
+
+    def boolean(self, node: Node) -> Expression:
+        return Call(_BOOLEANS[node.kind], self.all(node), node.type)
+
+    def membership(self, node: Node) -> Expression:
+        value, *items = self.all(node)
+        _require(value.type not in _FLOATS or len(items) <= _LONGEST_FLOAT_LIST)
+        _require(all(item.type == value.type and not can_raise(item) for item in items))
+        return Call("in", (value, *items), "boolean")
+
+    def null_if(self, node: Node) -> Expression:
+        condition, value = self.all(node)
+        return Call("if", (condition, Constant(None, node.type), value), node.type)
+
+    def case(self, node: Node) -> Expression:
+        parts = self.all(node)
+        result: Expression = parts[-1] if len(parts) % 2 else Constant(None, node.type)
+        for index in range(len(parts) - len(parts) % 2 - 2, -1, -2):
+            result = Call("if", (parts[index], parts[index + 1], result), node.type)
+        return result
+
+    def arithmetic(self, node: Node) -> Expression:
+        _require(node.type in (*_INTEGERS, *_FLOATS, "interval") and node.eval_mode != "TRY")
+        ansi = node.eval_mode == "ANSI" or node.type == "interval"
+        arguments = self.all(node)
+        _require(all(argument.type == node.type for argument in arguments))
+        return Call(_ARITHMETIC[node.kind], arguments, node.type, ansi)
+
+    def sign(self, node: Node) -> Expression:
+        _require(node.type in (*_INTEGERS, *_FLOATS, "interval"))
+        ansi = bool(node.java.failOnError()) or node.type == "interval"
+        return Call(_SIGNS[node.kind], self.all(node), node.type, ansi)
+
+    def divide(self, node: Node) -> Expression:
+        _require(node.type == "double" and node.eval_mode != "TRY")
+        return Call("divide", self.all(node), node.type, node.eval_mode == "ANSI")
+
+    def remainder(self, node: Node) -> Expression:
+        _require(node.type in _INTEGERS and node.eval_mode != "TRY")
+        return Call("remainder", self.all(node), node.type, node.eval_mode == "ANSI")
+
+    def square_root(self, node: Node) -> Expression:
+        return Call("sqrt", self.all(node), node.type)
+
+    def cast(self, node: Node) -> Expression:
+        argument = self.of(node.children[0])
+        source, target = argument.type, node.type
+        if source == target:
+            _require(source != "interval" or _keeps_interval(node))
+            return argument
+        _require(_exact_cast(source, target, self.zone))
+        return Call("cast", (argument,), target)
+
+    def shift_time(self, node: Node) -> Expression:
+        time, interval = node.children
+        _require(node.type in _TIMES and interval.type == "interval")
+        shift = self.of(interval)
+        short = isinstance(shift, Constant) and _under_a_day(shift)
+        _require(short or node.type == "timestamp_ntz" or self.zone.fixed)
+        return Call("add", (self.of(time), shift), node.type)
+
+    def time_difference(self, node: Node) -> Expression:
+        left, right = self.all(node)
+        _require(node.type == "interval" and left.type == right.type)
+        _require(left.type == "timestamp_ntz" or self.zone.fixed)
+        return Call("subtract", (left, right), "interval")
+
+
+def _refuse(translation: _Translation, node: Node) -> Expression:
+    raise _Untranslatable(node.kind)
+
+
+_RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
+    **dict.fromkeys(_COMPARISONS, _Translation.comparison),
+    **dict.fromkeys(_BOOLEANS, _Translation.boolean),
+    "And": _Translation.chain,
+    "Or": _Translation.chain,
+    **dict.fromkeys(_ARITHMETIC, _Translation.arithmetic),
+    **dict.fromkeys(_SIGNS, _Translation.sign),
+    "With": _Translation.with_shared,
+    "CommonExpressionRef": _Translation.shared_reference,
+    "In": _Translation.membership,
+    "NullIfResult": _Translation.null_if,
+    "CaseWhen": _Translation.case,
+    "Divide": _Translation.divide,
+    "Remainder": _Translation.remainder,
+    "Sqrt": _Translation.square_root,
+    "Cast": _Translation.cast,
+    "TimestampAddInterval": _Translation.shift_time,
+    "SubtractTimestamps": _Translation.time_difference,
+}
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _Untranslatable
+
+
+def _supported(type: str) -> bool:
+    digits = decimal_digits(type)
+    return type in _TYPES if digits is None else digits[0] <= _LONGEST_DECIMAL
+
+
+def _constant(node: Node) -> Constant:
+    value = node.constant()
+    _require(value is None or node.type not in ("binary", "void"))
+    return Constant(None if value is None else _plain(value, node.type), node.type)
+
+
+def _plain(value: Any, type: str) -> int | float | bool | str:
+    if decimal_digits(type):
+        return int(value.toUnscaledLong())
+    if type == "string":
+        text = str(value.toString())
+        # The JVM replaces bytes that are no UTF-8; a literal with such bytes stays with it.
+        _require(text.encode() == bytes(value.getBytes()))
+        return text
+    if type == "boolean":
+        return bool(value)
+    return float(value) if type in _FLOATS else int(value)
+
+
+def _shared_id(node: Node) -> str:
+    return str(node.java.id().toString())
+
+
+def _keeps_interval(node: Node) -> bool:
+    """A cast to an interval with finer or equal fields changes nothing; to coarser ones it truncates."""
+    source, target = _java_types(node)
+    return int(target.endField()) >= int(source.endField())
+
+
+def _under_a_day(interval: Constant) -> bool:
+    return interval.value is None or abs(int(interval.value)) < _MICROSECONDS_PER_DAY
+
+
+def _exact_cast(source: str, target: str, zone: Zone) -> bool:
+    if source in _INTEGERS:
+        return _exact_from_integer(source, target)
+    if digits := decimal_digits(source):
+        return _exact_from_decimal(digits, target)
+    if source == "date":
+        return target == "timestamp_ntz" or (target == "timestamp" and zone.utc)
+    if source in _TIMES:
+        return target in _TIMES and zone.utc
+    return source == "float" and target == "double"
+
+
+def _exact_from_integer(source: str, target: str) -> bool:
+    if digits := decimal_digits(target):
+        return digits[0] - digits[1] >= _INTEGER_DIGITS[source]
+    wider = _INTEGERS[_INTEGERS.index(source) + 1 :]
+    return target in (*wider, *_FLOATS)
+
+
+def _exact_from_decimal(digits: tuple[int, int], target: str) -> bool:
+    precision, scale = digits
+    if wanted := decimal_digits(target):
+        return wanted[1] >= scale and wanted[0] - wanted[1] >= precision - scale
+    return target == "double" and precision <= _EXACT_DOUBLE_DIGITS

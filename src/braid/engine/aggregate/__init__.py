@@ -1,0 +1,1 @@
+"""What an aggregation adds to a step, on the driver."""

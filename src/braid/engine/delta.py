@@ -1,0 +1,110 @@
+"""The delta record: what a step has taken in and decided, before it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.layouts import Spread
+from braid.control.ordering import Turn
+from braid.control.skew import add_counts
+from braid.control.watermarks import StepTimes
+from braid.engine.ordered.keeper import arrivals_of, rolls_of
+from braid.optimizer.sequences import choose_orders
+from braid.optimizer.trees import in_shape, tree_orders
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.state.checkpoint import identity_of
+from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move
+
+Reports = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a step begins: its batch as Spark planned it, the clock, its watermarks, and where new rows are stored."""
+
+    batch: int
+    planned: str | None
+    now_ms: int
+    times: StepTimes
+    spread: Spread
+
+
+def delta_of(
+    plan: JoinPlan, manifest: Manifest, run: str, start: Start, turn: Turn | None, reports: Reports
+) -> DeltaRecord:
+    """The record of the step after `manifest`, from the reports of its ingest tasks."""
+    step, layout = manifest.step + 1, start.spread.layout
+    delta = DeltaRecord(
+        step=step,
+        batch=start.batch,
+        run=run,
+        now_ms=start.now_ms,
+        watermarks=start.times.watermarks,
+        idle=start.times.idle,
+        layout=layout,
+        orders=_orders(in_shape(plan, layout.tree), manifest),
+        blocks=tuple(_input_block(report, step, layout) for report in reports if report["block"]),
+        newest=newest_times(plan, reports),
+        input_rows=tuple(_total(reports, stream.number, "rows") for stream in plan.streams),
+        late_rows=tuple(_total(reports, stream.number, "late") for stream in plan.streams),
+        late_files=_late_moves(plan, reports, step, start.now_ms),
+        moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
+        adaptations=(*start.spread.adaptations, *(() if turn is None else turn.adaptations)),
+        pressures=start.spread.pressures,
+        checked_ms=start.spread.checked_ms,
+        key_counts=_key_counts(plan, manifest, reports),
+        follows=identity_of(manifest),
+        planned=start.planned,
+    )
+    return delta if turn is None else _with_turn(delta, turn, reports)
+
+
+def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
+    """The largest event time that each stream brought; None: no rows."""
+    return tuple(
+        max((r["newest"] for r in reports if r["stream"] == stream.number and r["newest"] is not None), default=None)
+        for stream in plan.streams
+    )
+
+
+def _with_turn(delta: DeltaRecord, turn: Turn, reports: Reports) -> DeltaRecord:
+    return replace(
+        delta,
+        frontier_us=turn.frontier_us,
+        holds=turn.holds,
+        flush=turn.flush,
+        arrivals=arrivals_of(reports, delta.now_ms),
+        rolls=rolls_of(reports),
+    )
+
+
+def _orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
+    """What each head looks up: as the tree has it, or as fewest matches are expected."""
+    return choose_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
+
+
+def _input_block(report: dict[str, Any], step: int, layout: Layout) -> Block:
+    place = {"stream": report["stream"], "epoch": layout.epoch, "units": None}
+    return Block(first_step=step, last_step=step, **place, **report["block"])
+
+
+def _total(reports: Reports, stream: int, what: str) -> int:
+    return sum(report[what] for report in reports if report["stream"] == stream)
+
+
+def _key_counts(plan: JoinPlan, manifest: Manifest, reports: Reports) -> tuple[KeyCounts, ...]:
+    before = manifest.key_counts or (KeyCounts(),) * len(plan.streams)
+    seen = [[r["keys"] for r in reports if r["stream"] == stream.number] for stream in plan.streams]
+    return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
+
+
+def _late_moves(plan: JoinPlan, reports: Reports, step: int, now_ms: int) -> tuple[Move, ...]:
+    moves = []
+    for number, report in enumerate(report for report in reports if report["late_file"]):
+        stream = plan.streams[report["stream"]].name
+        target = f"late/{stream}/{now_ms:015d}-{step:012d}-{number}.parquet"
+        moves.append(Move(f"staging/{report['late_file']}", target, inside=True))
+    return tuple(moves)

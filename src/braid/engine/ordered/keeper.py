@@ -1,0 +1,290 @@
+"""The part of a step that keeps results in order: what is admitted, what leaves, what waits, and how long it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.ordering import Ordering, Turn, blend, decide_turn, lookup_share, modelled_share, nothing_waits
+from braid.control.responses import Waits, describe_waits, remember, respond, spread
+from braid.control.standing import rows_waiting
+from braid.control.watermarks import StepTimes, advance_marks, later
+from braid.engine.aggregate.changes import release_changes
+from braid.engine.aggregate.update import Summed
+from braid.engine.cluster import Cluster
+from braid.engine.ordered.ranking import Ranked, rank
+from braid.engine.ordered.release import Released, held_blocks, release
+from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.plan.instants import iso_time
+from braid.plan.join import JoinPlan
+from braid.state.manifest import Block, DeltaRecord, Manifest, Mark, View
+from braid.state.waiting import Arrival, HeldBlock, Pace, Roll, RulerFile, Waiting
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """What the order made of a step, and of its summary if the query has one."""
+
+    released: Released
+    waiting: Waiting
+    progress: dict[str, Any]
+    summed: Summed | None
+
+
+class OrderKeeper:
+    """Keeps the results of one query in order."""
+
+    def __init__(self, plan: JoinPlan, cluster: Cluster, ordering: Ordering, run: str) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._ordering = ordering
+        self._run = run
+
+    def turn(
+        self, manifest: Manifest, times: StepTimes, newest: Sequence[int | None], now_ms: int, flush: bool = False
+    ) -> Turn:
+        """What a step that brings rows up to `newest` does for the order."""
+        marks = advance_marks(manifest.marks, times, newest, now_ms)
+        waiting = self.waiting(manifest)
+        turn = decide_turn(self._plan, self._ordering, waiting, marks, times.idle, self._cluster.slots)
+        return replace(turn, flush=True) if flush else turn
+
+    def waiting(self, manifest: Manifest) -> Waiting:
+        return manifest.waiting or nothing_waits(len(self._plan.streams))
+
+    def is_due(self, manifest: Manifest, turn: Turn) -> bool:
+        """Whether a step without input would let something out."""
+        waiting = self.waiting(manifest)
+        if turn.flush and waiting.flushed:
+            return False
+        before, until = _bound(waiting.frontier_us), release_until(turn.frontier_us, turn.flush)
+        spans = [(block.min_time, block.max_time) for block in waiting.results]
+        spans += [(block.min_time, block.max_time) for block in manifest.blocks if block.held]
+        return any(max(before, oldest - 1) < min(until, newest) for oldest, newest in spans)
+
+    def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
+        """Rank the rows that the step admits, where windows count rows."""
+        before = self.waiting(manifest)
+        if not self._plan.counted:
+            return Ranked()
+        return rank(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            rulers=before.rulers,
+            rolls=before.rolls,
+            fresh=delta.rolls,
+            before_us=_bound(before.frontier_us),
+            until_us=release_until(delta.frontier_us, delta.flush),
+        )
+
+    def let_out(
+        self,
+        manifest: Manifest,
+        delta: DeltaRecord,
+        ranked: Ranked,
+        view: View | None,
+        reports: list[dict[str, Any]],
+        clock: Callable[[], int],
+    ) -> InOrder:
+        """Release what is due, and account for what waits; `view` is what an ordered summary knows.
+
+        What leaves has waited until it was released.
+        """
+        before = self.waiting(manifest)
+        until = release_until(delta.frontier_us, delta.flush)
+        found_ms = clock()
+        arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
+        fresh = held_blocks(reports, _mean_arrival(delta, found, found_ms))
+        released, summed = self._release(before, delta, view, reports, fresh)
+        now_ms = clock()
+        waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
+        frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
+        pace = self._pace(manifest, delta, reports, moved=frontier != before.frontier_us)
+        rolls, rulers = self._counting(before, delta, ranked, frontier)
+        after = Waiting(
+            frontier_us=frontier,
+            holds=delta.holds,
+            results=released.waiting,
+            arrivals=remember(arrivals),
+            pace=pace,
+            rolls=rolls,
+            rulers=rulers,
+            flushed=delta.flush,
+        )
+        late = waits if delta.holds == "rows" else []
+        results = _result_waits(released.counts, before.results, fresh, late, now_ms)
+        over = [roll.file for roll in (*before.rolls, *delta.rolls) if roll not in rolls]
+        released = replace(released, dropped=(*released.dropped, *ranked.replaced, *over))
+        return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
+
+    def _counting(
+        self, before: Waiting, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None
+    ) -> tuple[tuple[Roll, ...], tuple[RulerFile, ...]]:
+        """The rows whose rank is not final, and the rulers. After a flush rows past the frontier are ranked again."""
+        rolls = tuple(roll for roll in (*before.rolls, *delta.rolls) if roll.max_time > _bound(frontier_us))
+        if not delta.flush:
+            return rolls, ranked.rulers
+        first = {ruler.stream: ruler.first_us for ruler in before.rulers}
+        return rolls, tuple(replace(ruler, first_us=first.get(ruler.stream)) for ruler in ranked.rulers)
+
+    def _release(
+        self,
+        before: Waiting,
+        delta: DeltaRecord,
+        view: View | None,
+        reports: list[dict[str, Any]],
+        fresh: tuple[HeldBlock, ...],
+    ) -> tuple[Released, Summed | None]:
+        after_us, until_us = _bound(before.frontier_us), release_until(delta.frontier_us, delta.flush)
+        if view is not None:
+            return release_changes(
+                self._plan,
+                self._cluster,
+                view,
+                delta,
+                self._run,
+                reports,
+                held=before.results,
+                fresh=fresh,
+                before_us=after_us,
+                until_us=until_us,
+            )
+        released = release(
+            self._plan,
+            self._cluster,
+            step=delta.step,
+            run=self._run,
+            held=before.results,
+            fresh=fresh,
+            before_us=after_us,
+            until_us=until_us,
+        )
+        return released, None
+
+    def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], moved: bool) -> Pace:
+        """The pace after a step. The first step of a run says nothing of it: its rows came in an unknown time."""
+        before = self.waiting(manifest).pace
+        if manifest.step < 0 or manifest.run != self._run:
+            return before
+        return blend(
+            before,
+            seconds=max(0.0, (delta.now_ms - manifest.written_ms) / 1000),
+            rows=delta.input_rows,
+            busy=_busy(reports, len(self._plan.streams)),
+            compared=sum(lookup["earlier"]["compared"] for report in reports for lookup in report["lookups"]),
+            moved=moved,
+        )
+
+    def _progress(
+        self,
+        after: Waiting,
+        released: Released,
+        waits: Waits,
+        results: Waits,
+        now_ms: int,
+    ) -> dict[str, Any]:
+        plan = self._plan
+        windows = {stream.window_us for stream in plan.streams}
+        window = windows.pop() if len(windows) == 1 else None
+        oldest = [a.arrived_ms for a in after.arrivals] + [block.arrived_ms for block in after.results]
+        return {
+            "numOutputRows": released.rows,
+            "held": {
+                "rows": {stream.name: rows_waiting(after, stream.number) for stream in plan.streams},
+                "results": sum(block.rows for block in after.results),
+                "bytes": sum(block.size for block in after.results),
+                "oldestMs": max(0, now_ms - min(oldest)) if oldest else 0,
+            },
+            "order": {
+                "policy": self._ordering.policy,
+                "alpha": self._ordering.alpha,
+                "holds": after.holds,
+                "frontier": iso_time(after.frontier_us),
+                "lookupShare": lookup_share(after.pace, self._cluster.slots),
+                "modelledShare": modelled_share(after.pace, window, self._cluster.slots),
+                "rowResponse": describe_waits(waits),
+                "resultResponse": describe_waits(results),
+            },
+        }
+
+
+def admission_of(delta: DeltaRecord, manifest: Manifest) -> Admission:
+    """Which rows a step looks up: all that came, or those up to the frontier."""
+    before = None if manifest.waiting is None else manifest.waiting.frontier_us
+    now = NEVER if delta.flush or delta.holds == "results" else _bound(delta.frontier_us)
+    return Admission(delta.step, _bound(before), now)
+
+
+def settled(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int | None) -> Block:
+    """A block after a step: whether rows of it still wait to be looked up.
+
+    A flush looks all rows up. Where windows count rows, those newer than the last result wait again all the same: rows
+    that come before them may still be counted.
+    """
+    waits = delta.holds == "rows" and block.max_time > _bound(frontier_us) and (bool(plan.counted) or not delta.flush)
+    fresh = block.last_step == delta.step
+    return replace(block, held=waits and (fresh or block.held))
+
+
+def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
+    """The marks after everything was let out: what comes earlier than that is late.
+
+    Where results leave by whole times, also what comes at the same time.
+    """
+    first = frontier_us if frontier_us is None or not plan.by_whole_times else frontier_us + 1
+    return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
+
+
+def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
+    """When the stored rows of a step came, by the sample of times that its tasks took."""
+    return tuple(
+        Arrival(now_ms, report["block"]["rows"], tuple(report["times"]), report["stream"])
+        for report in reports
+        if report.get("times")
+    )
+
+
+def rolls_of(reports: Sequence[dict[str, Any]]) -> tuple[Roll, ...]:
+    """All on-time rows of a step's streams whose windows count rows."""
+    return tuple(Roll(**report["roll"]) for report in reports if report.get("roll"))
+
+
+def release_until(frontier_us: int | None, flush: bool) -> int:
+    return NEVER if flush else _bound(frontier_us)
+
+
+def _bound(frontier_us: int | None) -> int:
+    return ALWAYS if frontier_us is None else frontier_us
+
+
+def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
+    """When the rows that found a step's results came: in the step itself, or on average of those that waited for it."""
+    rows = sum(count for _, count in waits)
+    if delta.holds == "results" or not rows:
+        return delta.now_ms
+    return now_ms - round(sum(wait * count for wait, count in waits) / rows)
+
+
+def _result_waits(
+    counts: dict[str, int], held: Sequence[HeldBlock], fresh: Sequence[HeldBlock], rows: Waits, now_ms: int
+) -> Waits:
+    """How long the results that leave have waited since their rows came; those that held rows found, as these did."""
+    found = sum(counts.get(block.file, 0) for block in fresh)
+    blocks = held if rows else (*held, *fresh)
+    known = [(float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0))) for block in blocks]
+    return [*known, *spread(found, rows)]
+
+
+def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
+    """The seconds that lookups of each head took among rows of earlier steps, all slots together.
+
+    Rows of one step find each other in the lookups of whichever stream the plan has last, and under no policy earlier.
+    """
+    busy = [0.0] * streams
+    for report in reports:
+        for lookup in report["lookups"]:
+            busy[lookup["head"]] += lookup["earlier"]["seconds"]
+    return busy

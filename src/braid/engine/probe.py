@@ -1,0 +1,91 @@
+"""The probe jobs of a step: from its delta record to what its rows found, and the blocks that are stored after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from braid.control.keeping import decide_rewrites, split_expired
+from braid.control.views import new_view
+from braid.engine.cluster import Cluster
+from braid.engine.commands import ProbeOrder
+from braid.engine.ordered.keeper import admission_of
+from braid.engine.rebuilding import rebuild_derived
+from braid.engine.rounds import Found, run_rounds
+from braid.optimizer.trees import derivation, in_shape
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.state.manifest import Block, DeltaRecord, Manifest
+from braid.state.waiting import RulerFile
+
+NOTHING = Found([], (), (), (), 0)
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """What a step found under a plan in its shape, the blocks after it, and the files that are no longer needed."""
+
+    plan: JoinPlan
+    found: Found
+    blocks: tuple[Block, ...]
+    dropped: tuple[str, ...]
+    carried_bytes: int
+
+
+def look_up(
+    base: JoinPlan,
+    cluster: Cluster,
+    manifest: Manifest,
+    delta: DeltaRecord,
+    run: str,
+    rulers: tuple[RulerFile, ...],
+    corrected: bool,
+) -> LookedUp:
+    """Look a step's rows up, if any are due. Where a predicate was `corrected`, what was derived by it is made anew."""
+    plan = in_shape(base, delta.layout.tree)
+    stored, gone = split_expired(in_shape(base, manifest.layout.tree), manifest, delta.watermarks)
+    live, rebuilt = stored, NOTHING
+    useless: tuple[Block, ...] = ()
+    if corrected or manifest.derivation != derivation(plan):
+        live = tuple(block for block in stored if block.stream < len(plan.streams))
+        useless = tuple(block for block in stored if block.stream >= len(plan.streams))
+        if plan.tree is not None and live:
+            rebuilt = rebuild_derived(plan, cluster, _order(cluster, manifest, delta, run, live))
+    live = (*live, *rebuilt.derived)
+    order = replace(_order(cluster, manifest, delta, run, (*live, *delta.blocks)), rulers=rulers)
+    found = NOTHING
+    if any(order.admission.starting(block) for block in order.blocks):
+        merges = decide_rewrites(plan, manifest, live, order.layouts, delta.watermarks)
+        found = run_rounds(plan, cluster, replace(order, merges=merges))
+    resting = (block for block in live if block.file not in set(found.merged))
+    return LookedUp(
+        plan=plan,
+        found=found,
+        blocks=(*resting, *found.blocks, *delta.blocks, *found.derived),
+        dropped=(*(block.file for block in (*gone, *useless)), *rebuilt.carried, *found.merged, *found.carried),
+        carried_bytes=rebuilt.carried_bytes + found.carried_bytes,
+    )
+
+
+def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
+    """The layouts that hold rows, the step's own last."""
+    epochs = {block.epoch for block in blocks}
+    older = [x for x in manifest.layouts if x.epoch in epochs and x.epoch != delta.layout.epoch]
+    return (*older, delta.layout)
+
+
+def _order(cluster: Cluster, manifest: Manifest, delta: DeltaRecord, run: str, blocks: tuple[Block, ...]) -> ProbeOrder:
+    view = manifest.view or new_view(cluster.slots)
+    return ProbeOrder(
+        step=delta.step,
+        run=run,
+        layouts=layouts_of(manifest, delta, blocks),
+        blocks=blocks,
+        orders=delta.orders,
+        merges=(),
+        first_round=0,
+        last_round=0,
+        carried=(),
+        admission=admission_of(delta, manifest),
+        view_parts=view.parts,
+    )

@@ -1,0 +1,25 @@
+"""Derived streams made anew from stored rows: when a query takes on a tree, or its predicates were corrected.
+
+All rows of the innermost stream that earlier steps admitted look up those of the others, and nothing else does. So
+every combination of such rows is found once. What is found counts as found in the step before: the heads of this step
+see it. Nothing is named by a record before the manifest of the step, so a crash leaves nothing but files to sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from braid.engine.cluster import Cluster
+from braid.engine.commands import ProbeOrder
+from braid.engine.rounds import Found, run_rounds
+from braid.optimizer.trees import rebuild_orders
+from braid.plan.join import JoinPlan
+
+
+def rebuild_derived(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
+    """The blocks of all derived streams of the plan's tree; `order` has the stored blocks, without the step's own."""
+    admission = replace(order.admission, covers="earlier")
+    found = run_rounds(plan, cluster, replace(order, orders=rebuild_orders(plan), admission=admission))
+    before = order.step - 1
+    derived = tuple(replace(block, first_step=before, last_step=before) for block in found.derived)
+    return replace(found, reports=[], derived=derived)

@@ -1,0 +1,1 @@
+"""What a restart must find before it may continue a checkpoint."""

@@ -1,0 +1,45 @@
+"""What must fit together before a run may go on: the checkpoint's owner, Braid's steps, Spark's batches."""
+
+from __future__ import annotations
+
+import warnings
+
+from braid.engine.sinks import Sink
+from braid.errors import RecoveryError, StorageWarning
+from braid.state.checkpoint import Checkpoint
+from braid.state.ownership import Ownership, claim
+
+
+def claim_for(checkpoint: Checkpoint, sink: Sink, run: str, now_ms: int) -> Ownership:
+    """Claim a checkpoint for a run, with a number above those of all runs whose results are to be seen."""
+    reason = checkpoint.files.why_not_exclusive(checkpoint.path)
+    if reason:
+        warnings.warn(
+            f"The storage of the checkpoint {checkpoint.path} cannot keep two runs apart that commit at the same "
+            f"moment: {reason}. Make sure that only one run uses the checkpoint.",
+            StorageWarning,
+            stacklevel=2,
+        )
+    above = max((file.owner for file in sink.published_files()), default=0)
+    return claim(checkpoint.files, checkpoint.path, run, now_ms, above)
+
+
+def require_same_rows(batch: int, recorded: str | None, planned: str | None) -> None:
+    """A batch that Braid took in must be the one Spark plans now; without both digests there is nothing to compare."""
+    if recorded is None or planned is None or recorded == planned:
+        return
+    raise RecoveryError(
+        f"The checkpoint does not fit together: Braid took in batch {batch} with other rows than Spark has planned for "
+        "it now, so Spark's part of the checkpoint is older than Braid's.",
+        hint="Restore the whole checkpoint directory, with spark/ in it, from one copy, or start with a new one.",
+    )
+
+
+def check_in_step(manifest_batch: int, spark_batch: int) -> None:
+    """Braid's last batch must be Spark's last committed one, or one ahead of it."""
+    if manifest_batch in (spark_batch, spark_batch + 1):
+        return
+    raise RecoveryError(
+        f"The checkpoint does not fit together: Spark has committed batch {spark_batch}, Braid batch {manifest_batch}.",
+        hint="Restore the whole checkpoint directory from one copy, or start with a new one.",
+    )

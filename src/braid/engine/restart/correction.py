@@ -1,0 +1,106 @@
+"""A corrected query takes over the step that the query of a checkpoint failed in.
+
+Predicates may be others, and selections, groups and aggregates may be computed otherwise while they keep their names,
+types and functions: what was published or added up before stays. The rows already stored must serve the new query:
+in their columns and sort orders, and in what was left out when they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from braid.engine.restart.differences import unusable
+from braid.engine.restart.fingerprint import fingerprint
+from braid.engine.restart.null_rejection import rejects_nulls
+from braid.optimizer.build import build_plan
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+
+Record = dict[str, Any]
+LATE = "only checked"
+OUTPUTS = ("selection", "groups", "aggregates")
+
+
+def take_over(saved: Record, question: Question) -> tuple[JoinPlan, Record] | list[str]:
+    """The plan of a corrected query and its record, or why it cannot take over; [] if it is not a correction.
+
+    Selections of one stream are decided at ingest as before if they are the same; else all where rows meet. What is
+    new may be a key or bound a range that the stored rows are not sorted by; then it is only checked, for good.
+    """
+    before, known = known_late(saved), {str(predicate["sql"]) for predicate in saved["query"]["predicates"]}
+    new = [conjunct.sql for conjunct in question.conjuncts if conjunct.function is None and conjunct.sql not in known]
+    problems: list[str] = []
+    for late in (before, [*before, *new]):
+        for pushdown in dict.fromkeys((bool(saved["pushdown"]), False)):
+            plan = build_plan(only_checked(question, late), pushdown)
+            record = {**fingerprint(question, plan, pushdown), LATE: late}
+            if not _is_correction(saved["query"], record["query"]):
+                return []
+            found = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
+            found += _needed_nulls(saved["storage"], record["storage"], question)
+            found += _newly_left_out(saved["storage"], record["storage"]) if pushdown else []
+            if not found:
+                return plan, record
+            problems = problems or found
+    return problems
+
+
+def known_late(saved: Record) -> list[str]:
+    """The predicates that a query took on after rows were stored, and that therefore decide no key and no order."""
+    return list(saved.get(LATE, ()))
+
+
+def only_checked(question: Question, late: Collection[str]) -> Question:
+    """The question with some predicates that are only checked: no key, no range and no selection at ingest."""
+    conjuncts = tuple(
+        replace(conjunct, equality=None, raises=True) if conjunct.sql in late else conjunct
+        for conjunct in question.conjuncts
+    )
+    return replace(question, conjuncts=conjuncts)
+
+
+def _needed_nulls(saved: Record, now: Record, question: Question) -> list[str]:
+    """Columns whose NULLs were left out, of rows that the new query may need."""
+    rejecting = [c for c in question.conjuncts if c.function is None and rejects_nulls(c.sql)]
+    useless = {column.name for conjunct in rejecting for column in conjunct.columns}
+    return [
+        f"rows of {name} were left out where {column} is NULL"
+        for name, storage in saved.items()
+        for column in storage["left out if null"]
+        if column not in now[name]["left out if null"] and column not in useless
+    ]
+
+
+def _newly_left_out(saved: Record, now: Record) -> list[str]:
+    """What would be left out at ingest only from now on: no lookup would decide it for the rows already stored."""
+    return [
+        f"rows of {name} were stored whatever {text} says"
+        for name, storage in now.items()
+        for text in storage["left out unless"]
+        if text not in saved[name]["left out unless"]
+    ]
+
+
+def _is_correction(saved: Record, now: Record) -> bool:
+    return _fixed(saved) == _fixed(now) and _same_types(saved["streams"], now["streams"])
+
+
+def _fixed(query: Record) -> Record:
+    """The parts of a query that a correction leaves alone."""
+    streams = {name: {**stream, "columns": None} for name, stream in query["streams"].items()}
+    outputs = {name: [_shape(name, output) for output in query[name]] for name in OUTPUTS if name in query}
+    return {**query, **outputs, "predicates": None, "streams": streams}
+
+
+def _shape(kind: str, output: list[str]) -> list[str]:
+    """A column without its expression; an aggregate keeps its function, whose totals are stored."""
+    name, sql, types = output
+    return [name, sql.partition("(")[0], types] if kind == "aggregates" else [name, types]
+
+
+def _same_types(saved: Record, now: Record) -> bool:
+    """Whether the columns that both queries read have one type."""
+    both = ((saved[name]["columns"], now[name]["columns"]) for name in saved)
+    return all(before[column] == after[column] for before, after in both for column in before.keys() & after.keys())

@@ -1,0 +1,129 @@
+"""What a checkpoint belongs to: the query as data, with names, order and types of everything that is stored.
+
+Strategy, units, the policy of an order, trigger, retention and sink options take no part: they may change. What is not
+recorded here as safe to change is compared by `differences.py`, and refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from braid.engine.restart.function_digest import function_record
+from braid.plan.explain import render
+from braid.plan.expressions import Column
+from braid.plan.join import JoinPlan, StreamPlan
+from braid.plan.predicate import Conjunct, Output
+from braid.plan.question import Question, StreamQuestion
+from braid.plan.summary import Call, Summary
+
+FORMAT = 2
+
+
+def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:
+    """All that must stay the same for a checkpoint to be continued, and how its rows are stored.
+
+    Whatever has an order is a list: the keys of a record are sorted when it is written.
+    """
+    return {
+        "query": {
+            "format": FORMAT,
+            "streams": {stream.name: _stream(question, stream) for stream in question.streams},
+            "predicates": [_predicate(conjunct) for conjunct in question.conjuncts],
+            **_selection(question),
+            **({"order": "by result time"} if question.ordered else {}),
+            "settings": {
+                "time zone": question.time_zone,
+                "ANSI mode": question.ansi,
+                "case sensitivity": question.case_sensitive,
+            },
+        },
+        "storage": {stream.name: _storage(plan, stream) for stream in plan.streams},
+        "pushdown": pushdown,
+    }
+
+
+def _stream(question: Question, stream: StreamQuestion) -> dict[str, Any]:
+    return {
+        "position": stream.number,
+        "time": stream.time,
+        "window": _window(stream),
+        "lateness": stream.lateness_us,
+        "idle_after": stream.idle_after_ms,
+        **({} if stream.max_ahead_us is None else {"max_ahead": stream.max_ahead_us}),
+        "columns": {column.name: column.type for column in _read_columns(question, stream)},
+        **_row_order(stream),
+    }
+
+
+def _read_columns(question: Question, stream: StreamQuestion) -> list[Column]:
+    """The columns that the query reads. In which order a source has them does not matter: they are found by name."""
+    read = {stream.time}
+    read |= {column.name for conjunct in question.conjuncts for column in conjunct.columns}
+    read |= {column.name for output in question.outputs for column in output.columns}
+    return [column for column in stream.columns if column.name in read]
+
+
+def _row_order(stream: StreamQuestion) -> dict[str, Any]:
+    """A window of rows orders rows of one time by all their values, column by column."""
+    if stream.window_rows is None:
+        return {}
+    return {"order of rows": [[column.name, column.type] for column in stream.columns]}
+
+
+def _window(stream: StreamQuestion) -> int | str | None:
+    if stream.window_rows is not None:
+        return f"{stream.window_rows} rows"
+    return "auto" if stream.automatic else stream.window_us
+
+
+def _predicate(conjunct: Conjunct) -> dict[str, Any]:
+    """`sql` says which columns the names of the text mean; a Python function is known by its code too."""
+    record: dict[str, Any] = {"written": conjunct.written, "sql": conjunct.sql}
+    if conjunct.function is not None:
+        record |= {"sql": list(conjunct.function.columns), "function": function_record(conjunct.function)}
+    return record
+
+
+def _selection(question: Question) -> dict[str, Any]:
+    """What leaves, in its order; of an aggregation also what its state means."""
+    summary = question.summary
+    if summary is None:
+        # The last output of an ordered query is the time by which it is ordered.
+        outputs = question.outputs[:-1] if question.ordered else question.outputs
+        return {"selection": [_output(output) for output in outputs]}
+    groups = [_output(output) for output in question.outputs[: summary.groups]]
+    if summary.is_distinct:
+        return {"selection": groups, "distinct": "each row once"}
+    return {
+        "groups": groups,
+        "aggregates": [_aggregate(question, summary, number, call) for number, call in enumerate(summary.calls)],
+        "over": summary.over_us,
+        "updates": summary.updates,
+    }
+
+
+def _output(output: Output) -> list[str]:
+    return [output.name, output.sql, output.type_json]
+
+
+def _aggregate(question: Question, summary: Summary, number: int, call: Call) -> list[str]:
+    field = summary.schema.field(summary.groups + number)
+    arguments = [question.outputs[place] for place in call.arguments]
+    text = f"{call.function}({', '.join(output.sql for output in arguments)})"
+    types = ", ".join([*(output.type_json for output in arguments), str(field.type)])
+    return [field.name, text, types]
+
+
+def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
+    """How a stream's rows are kept: what is in them, in which orders, and what was left out."""
+    orders = []
+    for index in stream.indexes:
+        sides = [plan.parts[part].side_of(stream.number) for part in index.parts]
+        keys = [side.sql for side in sides if side is not None]
+        orders.append([*keys, "" if index.range is None else render(index.range)])
+    return {
+        "columns": sorted(plan.schemas[stream.number].names),
+        "orders": orders,
+        "left out unless": [plan.conjuncts[number].sql for number in plan.pushed[stream.number]],
+        "left out if null": sorted(stream.required),
+    }

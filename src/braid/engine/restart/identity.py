@@ -1,0 +1,138 @@
+"""Who a checkpoint belongs to: the query's id and plan, found by reading alone, and the record that says so.
+
+Nothing is written until the query can run: `settle` is called right before its first step. A record beside
+which nothing is stored binds nobody, so after a start that failed the corrected query takes its place.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.engine.restart.correction import LATE, known_late, only_checked, take_over
+from braid.engine.restart.differences import differences, only_functions_changed
+from braid.engine.restart.fingerprint import FORMAT, fingerprint
+from braid.errors import CorruptStateError, RestartError
+from braid.optimizer.build import build_plan
+from braid.plan.join import JoinPlan
+from braid.plan.question import Question
+from braid.state.checkpoint import Checkpoint
+
+ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
+CHANGED_QUERY = (
+    f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, the policy of an order, trigger, "
+    "retention and sink options may change; the rest may not."
+)
+CHANGED_FUNCTION = (
+    "If results found by the old function and by the new one may stand side by side, start once with the option "
+    f"acceptChangedFunctions; else undo the change, or start with {ELSEWHERE}. braid.udf(..., version=...) is compared "
+    "instead of the code."
+)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A query's id and plan. `record` is what the checkpoint does not hold yet, None if it has it; `number` is the one
+    it is to be written under; `replaces` where it takes the place of a query of which nothing is stored."""
+
+    id: str
+    plan: JoinPlan
+    record: dict[str, Any] | None
+    number: int
+    replaces: bool
+
+
+def settle(
+    identity: Identity, find: Callable[[], Identity], checkpoint: Checkpoint, beside: dict[str, Any] | None = None
+) -> Identity:
+    """Make the checkpoint this query's, or `find` that another run just did; what stands `beside` is not compared."""
+    while identity.record is not None:
+        begun = identity.replaces and checkpoint.stored()
+        if not begun and _write(identity, checkpoint, {**identity.record, **(beside or {})}):
+            break
+        identity = find()
+    return identity
+
+
+def _write(identity: Identity, checkpoint: Checkpoint, record: dict[str, Any]) -> bool:
+    """Whether the record could be written: another run may have been faster."""
+    if identity.replaces:
+        checkpoint.clear_sources()
+    try:
+        checkpoint.write_query({"id": identity.id, **record}, identity.number)
+    except FileExistsError:
+        return False
+    return True
+
+
+def identify(
+    checkpoint: Checkpoint, question: Question, location: str, *, accept_changed_functions: bool = False
+) -> Identity:
+    """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
+    number = checkpoint.next_query()
+    # In this order: another run that starts now writes the record before it stores anything.
+    stored = checkpoint.stored()
+    saved = checkpoint.read_query()
+    if saved is None and stored:
+        raise CorruptStateError(
+            f"The checkpoint {location} cannot be continued: the record of its query is missing, but there are files "
+            f"in {', '.join(stored)}.",
+            detail="Without the record (query-000000.json, and those with higher numbers) nobody can tell whether this "
+            "query is the one whose rows are stored.",
+            hint=f"Restore query-*.json from a copy of the checkpoint, or start with {ELSEWHERE}.",
+        )
+    if saved is None:
+        return _first(question, str(uuid.uuid4()), number)
+    if not stored:
+        first = _first(question, str(saved["id"]), number)
+        known = all(saved.get(name) == value for name, value in (first.record or {}).items())
+        return replace(first, record=None) if known else replace(first, replaces=True)
+    manifest = checkpoint.last_manifest()
+    failed = checkpoint.has_failed(manifest.step + 1 if manifest else 0)
+    plan, record = continue_plan(saved, question, location, failed, accept_changed_functions)
+    return Identity(str(saved["id"]), plan, record, number, replaces=False)
+
+
+def continue_plan(
+    saved: dict[str, Any], question: Question, location: str, failed: bool, accept_changed_functions: bool
+) -> tuple[JoinPlan, dict[str, Any] | None]:
+    """The plan on which a checkpoint is continued, and its new record if one is due.
+
+    That is where a corrected query takes over the step that failed, or a Python function is accepted whose code is not
+    the recorded one.
+    """
+    _require_format(saved, location)
+    pushdown = bool(saved["pushdown"])
+    late = known_late(saved)
+    plan = build_plan(only_checked(question, late), pushdown)
+    now = {**fingerprint(question, plan, pushdown), **({LATE: late} if late else {})}
+    found = differences(saved["query"], now["query"])
+    only_functions = only_functions_changed(saved["query"], now["query"])
+    if not found or (accept_changed_functions and only_functions):
+        return plan, None if saved["query"] == now["query"] else now
+    taken = take_over(saved, question) if failed else []
+    if isinstance(taken, tuple):
+        return taken
+    found += taken
+    raise RestartError(
+        f"The query cannot continue the checkpoint {location}: it differs from the one that wrote it.",
+        detail="\n".join(f"  {line}" for line in found),
+        hint=CHANGED_FUNCTION if only_functions else CHANGED_QUERY,
+    )
+
+
+def _first(question: Question, identity: str, number: int) -> Identity:
+    plan = build_plan(question)
+    return Identity(identity, plan, fingerprint(question, plan, pushdown=True), number, replaces=False)
+
+
+def _require_format(saved: dict[str, Any], location: str) -> None:
+    found = saved.get("query", {}).get("format")
+    if found != FORMAT:
+        raise RestartError(
+            f"The checkpoint {location} has format {found}, and this version of Braid reads and writes format "
+            f"{FORMAT}.",
+            hint=f"Finish it with the version of Braid that wrote it, or start with {ELSEWHERE}.",
+        )

@@ -1,0 +1,349 @@
+"""Steps: how a batch becomes results and committed state, exactly once.
+
+The commit steps are numbered in `StepRunner`; `History` carries out the last three. A tick is a step without input.
+Whatever a step decides is written in its delta record before it acts, so a replay repeats the same step; the manifest
+commits it; publishing and sweeping may be repeated at will.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.control.elasticity import Elasticity
+from braid.control.fanouts import fanouts_after
+from braid.control.idleness import Silence, SourceCheck
+from braid.control.keeping import split_expired
+from braid.control.layouts import next_layout
+from braid.control.ordering import Ordering
+from braid.control.views import new_view
+from braid.control.watermarks import StepTimes, advance_marks, decide_times, latest_times
+from braid.engine.aggregate.update import Summed, update_view
+from braid.engine.cluster import Cluster
+from braid.engine.commands import IngestOrder
+from braid.engine.delta import Start, delta_of, newest_times
+from braid.engine.history import History
+from braid.engine.loads import subgroup_loads
+from braid.engine.ordered.keeper import InOrder, OrderKeeper, raised, settled
+from braid.engine.ordered.ranking import Ranked
+from braid.engine.probe import LookedUp, layouts_of, look_up
+from braid.engine.progress import Phases, step_progress
+from braid.engine.restart.consistency import require_same_rows
+from braid.engine.rounds import require_success
+from braid.engine.sinks import Sink
+from braid.errors import RecoveryError, StepCommittedError, TakenOverError
+from braid.optimizer.trees import derivation, in_shape
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.state.checkpoint import Checkpoint
+from braid.state.manifest import DeltaRecord, Manifest, Mark, Move
+from braid.state.ownership import Ownership
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A batch that Spark offers: its number, whether it is the last, the look at the sources, what identifies it."""
+
+    batch: int
+    flush: bool
+    check: SourceCheck | None
+    planned: str | None
+
+
+class StepRunner:
+    """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
+
+    `idle` are the streams that were idle when it was last looked.
+    """
+
+    def __init__(
+        self,
+        plan: JoinPlan,
+        checkpoint: Checkpoint,
+        cluster: Cluster,
+        sink: Sink,
+        owner: Ownership,
+        layout: Layout,
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        elasticity: Elasticity | None = None,
+        ordering: Ordering | None = None,
+    ) -> None:
+        self._plan = plan
+        self._checkpoint = checkpoint
+        self._cluster = cluster
+        self._sink = sink
+        self._owner = owner
+        self._run = owner.run
+        self._now_ms = now_ms
+        self._layout = layout
+        self._elasticity = elasticity
+        self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
+        self._asked_for: int | None = None
+        self._history = History(checkpoint, sink, owner)
+        self.manifest = self._recover()
+        self._silence = Silence(plan, now_ms())
+        self.idle = self._silence.nobody
+
+    def run(
+        self, batch: int, flush: bool = False, check: SourceCheck | None = None, planned: str | None = None
+    ) -> dict[str, Any] | None:
+        """The step of a Spark batch; None when it was committed before and only had to be published.
+
+        With `flush` nothing is expected after it, and nothing waits. `check` is the look at the sources by which the
+        batch was planned; by default the batch has all that there is now. `planned` identifies the rows of the batch:
+        one that was committed with other rows is refused.
+        """
+        while batch > self.manifest.batch:
+            try:
+                with self._contested():
+                    return self._run_batch(Offer(batch, flush, check, planned))
+            except StepCommittedError:
+                self.manifest = self._recover()
+        if batch == self.manifest.batch:
+            require_same_rows(batch, self.manifest.planned, planned)
+        return None
+
+    def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
+        """A step without input, if one is due: streams fell idle, and take the watermark of the others. None if not.
+
+        `check` is the last look at the sources; by default they are empty now.
+        """
+        return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms())))
+
+    def flush(self) -> dict[str, Any] | None:
+        """A step without input that emits everything that waits for its order; None if nothing does."""
+        return self._run_without_input(self._flush)
+
+    def _run_without_input(self, step: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+        try:
+            with self._contested():
+                return step()
+        except StepCommittedError:
+            self.manifest = self._recover()
+            return None
+
+    @contextmanager
+    def _contested(self) -> Iterator[None]:
+        """An error in a step may only mean that another run was faster or is newer; then that is what is raised."""
+        try:
+            yield
+        except (TakenOverError, StepCommittedError):
+            self._owner.require()
+            raise
+        except Exception as error:
+            self._owner.require()
+            if self._checkpoint.is_committed(self.manifest.step + 1):
+                raise StepCommittedError(f"Step {self.manifest.step + 1} was committed by another run.") from error
+            raise
+
+    def _run_batch(self, offer: Offer) -> dict[str, Any]:
+        phases = Phases()
+        self._owner.require()
+        self._follow_cores()
+        # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
+        with phases.phase("ingest"):
+            delta = self._taken_in(offer)
+            while delta.batch < offer.batch:
+                self._complete(delta, Phases())
+                delta = self._taken_in(offer)
+        require_same_rows(offer.batch, delta.planned, offer.planned)
+        return self._complete(delta, phases)
+
+    def _taken_in(self, offer: Offer) -> DeltaRecord:
+        return self._checkpoint.read_delta(self.manifest) or self._ingest(offer)
+
+    def _tick(self, check: SourceCheck) -> dict[str, Any] | None:
+        phases = Phases()
+        delta = self._checkpoint.read_delta(self.manifest)
+        if delta is None:
+            idle = self.idle = self._silence.idle(self.manifest.marks, check)
+            start = self._begin(self.manifest.batch, self.manifest.planned, idle)
+            raises = self._silence.raises(self.manifest.marks, start.times)
+            if not any(idle) or not (raises or self._expires(start.times) or self._release_is_due(start)):
+                return None
+            self._owner.require()
+            self._follow_cores()
+            delta = self._fix(start, [])
+        return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
+
+    def _flush(self) -> dict[str, Any] | None:
+        self._owner.require()
+        delta = self._checkpoint.read_delta(self.manifest)
+        if delta is not None and delta.batch > self.manifest.batch:
+            raise RecoveryError(
+                f"Batch {delta.batch} was taken in but not finished, so nothing can be let out before it.",
+                hint="Start the query again: it finishes the batch first.",
+            )
+        if delta is not None:
+            self._complete(delta, Phases())
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.nobody)
+        if not self._release_is_due(start, flush=True):
+            return None
+        return self._complete(self._fix(start, [], flush=True), Phases())
+
+    def _begin(self, batch: int, planned: str | None, idle: tuple[bool, ...]) -> Start:
+        """The clock, watermarks and layout of the next step."""
+        now = self._now_ms()
+        times = decide_times(self._plan, self.manifest.marks, idle)
+        spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
+        return Start(batch, planned, now, times, spread)
+
+    def _expires(self, times: StepTimes) -> bool:
+        """Whether blocks can be dropped under these watermarks."""
+        plan = in_shape(self._plan, self.manifest.layout.tree)
+        return bool(split_expired(plan, self.manifest, times.watermarks)[1])
+
+    def _release_is_due(self, start: Start, flush: bool = False) -> bool:
+        """Whether a step without input would let something out."""
+        if self._keeper is None:
+            return False
+        turn = self._keeper.turn(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
+        return self._keeper.is_due(self.manifest, turn)
+
+    def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
+        """From the delta record to the end of the step."""
+        previous = self.manifest
+        asked = self._ask_for(delta.layout)
+        # 2. Probe, and hand results to a sink that is not files.
+        with phases.phase("probe"):
+            ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
+            corrected = self._checkpoint.has_failed(delta.step)
+            looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rulers, corrected)
+            ordered = self._let_out(delta, ranked, looked.found.reports)
+            summed = self._update_view(delta, looked.found.reports, ordered)
+            leaving = looked.found.reports if summed is None else summed.reports
+        with phases.phase("sink"):
+            files = [file for report in leaving for file in report["files"]]
+            if ordered is not None and self._plan.ordered:
+                files = ordered.released.files
+            moves = self._sink.deliver(delta.step, self._owner.number, files)
+        # 3. Commit.
+        with phases.phase("commit"):
+            manifest = self._next_manifest(delta, looked, moves)
+            progress = step_progress(looked.plan, delta, manifest, looked.found.reports, looked.carried_bytes, phases)
+            if summed is not None:
+                manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
+                progress |= summed.progress(progress["bytesMoved"])
+            if ordered is not None:
+                manifest = _in_order(self._plan, manifest, delta, ordered)
+                progress |= ordered.progress if self._plan.ordered else {}
+            progress["adaptations"] += asked + self._history.withdrawal(delta.step)
+            manifest = self._history.commit(replace(manifest, progress=progress))
+            self.manifest = manifest
+            # 4. Publish, and 5. forget what no kept record needs.
+            self._history.publish(manifest)
+            self._history.forget(manifest, previous)
+        return {**progress, "durationMs": phases.milliseconds()}
+
+    def _recover(self) -> Manifest:
+        return self._history.recover() or self._before_the_first_step()
+
+    def _before_the_first_step(self) -> Manifest:
+        now = self._now_ms()
+        marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
+        return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
+
+    def _follow_cores(self) -> None:
+        """An elastic query works with the cores there are at each step; others keep those they started with."""
+        if self._elasticity is not None:
+            self._cluster.follow_cores()
+
+    def _ask_for(self, layout: Layout) -> list[str]:
+        """Ask for the cores of a layout that is new, or new to this run; what came of it."""
+        if self._elasticity is None or self._asked_for == layout.epoch:
+            return []
+        self._asked_for = layout.epoch
+        said = self._cluster.ask_for(layout)
+        return [] if said is None else [said]
+
+    def _ingest(self, offer: Offer) -> DeltaRecord:
+        """Take the rows of a batch in, and fix the step.
+
+        Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
+        """
+        start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
+        limits = latest_times(self._plan, start.now_ms)
+        order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout, limits)
+        reports = self._cluster.ingest(order)
+        require_success(self._plan, reports, step)
+        check = offer.check or self._silence.all_read(self._now_ms())
+        idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
+        times = decide_times(self._plan, self.manifest.marks, idle)
+        return self._fix(replace(start, times=times), reports, offer.flush)
+
+    def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
+        """Write down what the step has decided and taken in; what another run wrote first counts."""
+        turn = None
+        if self._keeper is not None:
+            newest = newest_times(self._plan, reports)
+            turn = self._keeper.turn(self.manifest, start.times, newest, start.now_ms, flush)
+        delta = delta_of(self._plan, self.manifest, self._run, start, turn, reports)
+        fixed = self._checkpoint.write_delta(delta, self.manifest)
+        # A record that could be written because the step is over, and its record was removed, fixes nothing.
+        if self._checkpoint.is_committed(delta.step):
+            raise StepCommittedError(f"Step {delta.step} was committed by another run.")
+        return fixed
+
+    def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None) -> Summed | None:
+        """Add the step's results to the summary, if the query has one; in order those that left were added."""
+        summary = self._plan.summary
+        if summary is None:
+            return None
+        if ordered is not None and ordered.summed is not None:
+            return ordered.summed
+        return update_view(self._plan, summary, self._cluster, self.manifest.view, delta, self._run, reports)
+
+    def _let_out(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> InOrder | None:
+        """Let out in order what is due, if the query is ordered."""
+        if self._keeper is None:
+            return None
+        summed = self._plan.ordered and self._plan.summary is not None
+        view = (self.manifest.view or new_view(self._cluster.slots)) if summed else None
+        return self._keeper.let_out(self.manifest, delta, ranked, view, reports, self._now_ms)
+
+    def _next_manifest(self, delta: DeltaRecord, looked: LookedUp, moves: tuple[Move, ...]) -> Manifest:
+        before, reports = self.manifest, looked.found.reports
+        layouts = layouts_of(before, delta, looked.blocks)
+        times = StepTimes(delta.watermarks, delta.idle)
+        return Manifest(
+            step=delta.step,
+            batch=delta.batch,
+            run=self._run,
+            written_ms=delta.now_ms,
+            marks=advance_marks(before.marks, times, delta.newest, delta.now_ms, delta.blocks),
+            layouts=layouts,
+            blocks=looked.blocks,
+            moves=(*delta.late_files, *moves),
+            dropped=looked.dropped,
+            fanouts=fanouts_after(looked.plan, before, delta.orders, reports),
+            view=before.view,
+            waiting=before.waiting,
+            loads=subgroup_loads(self._plan, layouts, reports) or before.loads,
+            pressures=delta.pressures,
+            checked_ms=delta.checked_ms,
+            derivation=derivation(looked.plan),
+            key_counts=delta.key_counts,
+            late_rows=tuple(
+                known + late
+                for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
+            ),
+            planned=delta.planned,
+        )
+
+
+def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
+    """The manifest with what waits for its order."""
+    marks = raised(plan, manifest.marks, ordered.waiting.frontier_us) if delta.flush else manifest.marks
+    return replace(
+        manifest,
+        marks=marks,
+        blocks=tuple(
+            settled(plan, block, delta, ordered.waiting.frontier_us) if block.stream < len(plan.streams) else block
+            for block in manifest.blocks
+        ),
+        waiting=ordered.waiting,
+        dropped=(*manifest.dropped, *ordered.released.dropped),
+    )

@@ -1,0 +1,1 @@
+"""What tasks do with rows and blocks. Nothing here knows the driver's half."""

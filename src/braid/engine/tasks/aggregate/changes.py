@@ -1,0 +1,191 @@
+"""A summary whose changes leave in order: a slot adds what is released of the partial summaries to the view's parts.
+
+Partial summaries wait in their blocks, rows with the time of their results. A step releases those between two times,
+and lets every change of its groups out with the time at which it happened, to be sorted with those of other slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.engine.commands import ViewOrder
+from braid.engine.tasks.aggregate.partials import TIMES_OF_ALL, TableWriter, keeps_times
+from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
+from braid.engine.tasks.aggregate.update import ViewBlockWriter
+from braid.engine.tasks.ordered.buffering import HoldSink, released_at
+from braid.engine.tasks.segments import SegmentStore
+from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
+from braid.kernels.summing import (
+    HASH,
+    TIME,
+    add_up,
+    finish,
+    group_hashes,
+    group_names,
+    newly_counted,
+    nothing_of,
+)
+from braid.plan.summary import Summary
+from braid.state.files import Files
+
+Changes = tuple[pa.RecordBatch, Times]
+
+
+class SlotSequence:
+    """A slot's part in one release of changes."""
+
+    def __init__(self, summary: Summary, order: ViewOrder, slot: int, slots: int, store: SegmentStore) -> None:
+        self._summary = summary
+        self._order = order
+        self._store = store
+        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
+        self.counts: dict[str, int] = {}
+        self.newest: int | None = None
+
+    def updates(self) -> Iterator[tuple[Changes | None, Tables, Tables]]:
+        """What leaves, if anything, the tables of this slot's new block, and what stays of partial summaries that are
+        written anew: by pieces of its groups."""
+        for piece in self._whole.pieces(self._order):
+            self._parts = piece
+            yield *self._update(), self._leftovers()
+
+    def _update(self) -> tuple[Changes | None, Tables]:
+        fresh = self._released()
+        if self._summary.is_distinct:
+            leaving, added = self._let_out_once(fresh)
+        elif self._summary.slides:
+            leaving, added = self._slide(fresh)
+        else:
+            leaving, added = self._total(fresh)
+        if not self._summary.slides and 0 in fresh and fresh[0].num_rows:
+            newest = pc.max(fresh[0][TIME]).as_py()
+            self.newest = newest if self.newest is None else max(self.newest, newest)
+        return leaving, self._parts.absorb(added, self._order.absorbed, self._cut)
+
+    def _leftovers(self) -> Tables:
+        tables: dict[int, list[pa.Table]] = {}
+        for file in self._order.rewritten:
+            for number, table in self._tables(file):
+                rows = table.filter(pa.array(table[TIME].to_numpy() > self._order.until_us))
+                if rows.num_rows:
+                    tables.setdefault(number, []).append(rows)
+        return self._added_up(tables)
+
+    def _let_out_once(self, fresh: Tables) -> tuple[Changes | None, Tables]:
+        if 0 not in fresh:
+            return None, {}
+        novel = self._parts.novel(0, fresh[0])
+        return (finish(self._summary, novel, {}), novel[TIME].to_numpy()), {0: novel}
+
+    def _total(self, fresh: Tables) -> tuple[Changes | None, Tables]:
+        """Over all results: a value that a set has not seen counts from its first time."""
+        if 0 not in fresh:
+            return None, {}
+        main, added = [fresh[0]], {}
+        for number, call in enumerate(self._summary.sets, start=1):
+            if number in fresh:
+                novel = self._parts.novel(number, fresh[number])
+                main.append(newly_counted(call, novel))
+                added[number] = novel.drop_columns([TIME])
+        rows = pa.concat_tables(main, promote_options="default")
+        added[0] = add_up(self._summary, 0, [rows.drop_columns([TIME])])
+        totals = add_up(self._summary, 0, [self._parts.known(0, added[0], group_hashes(added[0]))])
+        base = totals.append_column(TIME, pa.array(np.full(totals.num_rows, SMALLEST)))
+        return changes(self._summary, base, rows, Clock(np.zeros(0, np.int64), None), {}), added
+
+    def _slide(self, fresh: Tables) -> tuple[Changes | None, Tables]:
+        """Over a stretch of result time: groups gain what is released, and lose what the times of all leave behind."""
+        clock = Clock(self._times_of_all(), self._summary.over_us)
+        if not len(clock.times):
+            return None, {}
+        self.newest = int(clock.times[-1])
+        before = oldest_counting(self._order.view.newest_us, self._summary.over_us)
+        after = oldest_counting(self.newest, self._summary.over_us)
+        added = {number: since(table, after) for number, table in fresh.items()}
+        touched = [*([fresh[0]] if 0 in fresh else []), *self._parts.lost(before, after)]
+        touched = [table for table in touched if table.num_rows]
+        if not touched:
+            return None, added
+        groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
+        hashes = group_hashes(groups)
+        known = [since(table, before).drop_columns([HASH]) for table in self._parts.found(0, hashes)]
+        like = touched[0].select([name for name in touched[0].column_names if name != HASH]).slice(0, 0)
+        sets = {}
+        for number, call in enumerate(self._summary.sets, start=1):
+            seen = [since(table, before) for table in self._parts.found(number, hashes)]
+            if seen or number in fresh:
+                mine = fresh[number] if number in fresh else seen[0].drop_columns([HASH]).slice(0, 0)
+                sets[call] = Live(add_up(self._summary, number, [mine.slice(0, 0), *seen]), mine)
+        whole = pa.concat_tables([like, *known], promote_options="default")
+        return changes(self._summary, whole, fresh.get(0, like), clock, sets), added
+
+    @property
+    def _cut(self) -> int | None:
+        """The oldest time that the view still needs; None if it needs all."""
+        return oldest_counting(self.newest, self._summary.over_us) if self._summary.slides else self._order.forget_us
+
+    def _released(self) -> Tables:
+        """The rows of this slot's parts whose time has come, added up."""
+        tables: dict[int, list[pa.Table]] = {}
+        for partial in self._order.partials:
+            for number, table in self._tables(partial.file):
+                rows = table.filter(pa.array(self._is_due(table[TIME].to_numpy(), partial.after_us)))
+                if rows.num_rows:
+                    self.counts[partial.file] = self.counts.get(partial.file, 0) + rows.num_rows
+                    tables.setdefault(number, []).append(rows)
+        return self._added_up(tables)
+
+    def _times_of_all(self) -> Times:
+        """The result times that the step releases, of all groups."""
+        found = [np.zeros(0, np.int64)]
+        for partial in self._order.partials:
+            for segment in self._store.reader(partial.file).segments_of([TIMES_OF_ALL]):
+                times = self._parts.table(partial.file, segment)[TIME].to_numpy()
+                found.append(times[self._is_due(times, partial.after_us)])
+        return np.unique(np.concatenate(found))
+
+    def _is_due(self, times: Times, after_us: int) -> np.ndarray:
+        return (times > after_us) & (times <= self._order.until_us)
+
+    def _added_up(self, tables: dict[int, list[pa.Table]]) -> Tables:
+        apart = keeps_times(self._summary)
+        return {number: add_up(self._summary, number, parts, apart) for number, parts in tables.items()}
+
+    def _tables(self, file: str) -> Iterator[tuple[int, pa.Table]]:
+        for segment in self._store.reader(file).segments_of(None, self._parts.numbers):
+            yield segment.unit, self._parts.table(file, segment)
+
+
+def write_sequence(
+    work: SlotSequence, summary: Summary, parts: int, leaving: pa.Schema, files: Files, path: str
+) -> dict[str, Any]:
+    """Carry a release of changes out: write the slot's block of the view, what leaves, and what still waits."""
+    sink = HoldSink(files, f"{path}.held")
+    block = ViewBlockWriter(summary, parts, files, f"{path}.block")
+    rest: TableWriter | None = None
+    for found, tables, left in work.updates():
+        if found is not None and found[0].num_rows:
+            sink.add(timed_rows(*found, leaving))
+        block.add(tables)
+        if left:
+            rest = rest or TableWriter(summary, parts, files, f"{path}.partial")
+            rest.add(left)
+    return {
+        **sink.close(),
+        "view": block.close(),
+        "rest": None if rest is None else rest.close_partials(),
+        "counts": work.counts,
+        "newest_result": work.newest,
+    }
+
+
+def timed_rows(values: pa.RecordBatch, times: Times, leaving: pa.Schema) -> pa.RecordBatch:
+    """Rows as they leave, with their time where a reader sees it, and once more to be sorted by."""
+    shown = [pa.array(times).cast(field.type) for field in list(leaving)[values.num_columns :]]
+    schema = leaving.remove_metadata().append(pa.field(released_at(leaving.names), pa.int64()))
+    return pa.RecordBatch.from_arrays([*values.columns, *shown, pa.array(times)], schema=schema)

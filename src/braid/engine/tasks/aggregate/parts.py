@@ -1,0 +1,124 @@
+"""What a slot's parts of a summary's view hold: rows found by hash, and tables written anew with the step's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.engine.commands import ViewOrder
+from braid.engine.tasks.segments import SegmentStore
+from braid.kernels import sizes
+from braid.kernels.keys import Keys
+from braid.kernels.summing import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
+from braid.plan.instants import EARLIEST_US, clipped
+from braid.plan.summary import Summary
+from braid.state.blocks import Segment
+from braid.state.manifest import View
+
+Tables = dict[int, pa.Table]
+
+
+class ViewParts:
+    """The parts of a view that one slot of several has."""
+
+    def __init__(self, summary: Summary, view: View, slot: int, slots: int, store: SegmentStore) -> None:
+        self.numbers = [part for part in range(view.parts) if part % slots == slot]
+        self._summary = summary
+        self._view = view
+        self._store = store
+        self._piece: tuple[int, int] = (0, 1)
+
+    def pieces(self, order: ViewOrder) -> Iterator[ViewParts]:
+        """The same parts, seen in so many pieces by group that what an update adds up is of bounded size."""
+        read = {*(partial.file for partial in order.partials), *order.rewritten}
+        read |= {block.file for block in self._view.blocks if block.generation in order.absorbed}
+        readers = [self._store.reader(file) for file in read]
+        size = sum(r.batch(segment).nbytes for r in readers for segment in r.segments_of(None, self.numbers))
+        count = -(-max(1, size) // sizes.PIECE_BYTES)
+        for number in range(count):
+            piece = copy(self)
+            piece._piece = (number, count)
+            yield piece
+
+    def in_piece(self, table: pa.Table) -> pa.Table:
+        """The rows of a table whose groups are in this piece."""
+        number, count = self._piece
+        if count == 1 or not group_names(table):
+            return table
+        share = group_hashes(table).view(np.uint64) // np.uint64(self._view.parts) % np.uint64(count)
+        return table.filter(pa.array(share == number))
+
+    def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:
+        """What the view knows under these hashes, with the columns of `like`."""
+        found = [table.select([n for n in table.column_names if n != HASH]) for table in self.found(number, hashes)]
+        return pa.concat_tables([like.slice(0, 0), *found], promote_options="default")
+
+    def novel(self, number: int, table: pa.Table) -> pa.Table:
+        """The rows of a table that the view does not know yet."""
+        hashes = np.asarray(with_hashes(self._summary, number, table)[HASH].to_numpy())
+        return unseen(self._summary, number, table, self.known(number, table, hashes))
+
+    def found(self, number: int, hashes: Keys) -> list[pa.Table]:
+        wanted = np.unique(hashes)
+        found = []
+        for file, segment in self._segments(number):
+            table = self.table(file, segment)
+            stored = table[HASH].to_numpy()
+            places = _places(np.searchsorted(stored, wanted, "left"), np.searchsorted(stored, wanted, "right"))
+            if len(places):
+                found.append(table.take(pa.array(places)))
+        return found
+
+    def lost(self, since_us: int, cut_us: int) -> Iterator[pa.Table]:
+        """Rows of table 0 from `since_us` on that are older than the cut."""
+        for file, segment in self._segments(0):
+            if segment.min_time < cut_us:
+                table = self.table(file, segment)
+                times = table[TIME].to_numpy()
+                yield table.filter(pa.array((times >= since_us) & (times < cut_us)))
+
+    def absorb(self, added: Tables, generations: Sequence[int], cut_us: int | None) -> Tables:
+        """A step's own tables with those of the generations it takes in, without what is older than the cut."""
+        tables = {number: [table] for number, table in added.items() if table.num_rows}
+        for number in range(1 + len(self._summary.sets)):
+            for file, segment in self._segments(number, generations):
+                tables.setdefault(number, []).append(self.table(file, segment))
+        kept = {}
+        for number, parts in tables.items():
+            whole = add_up(self._summary, number, parts)
+            if cut_us is not None and TIME in whole.column_names:
+                whole = since(whole, cut_us)
+            if whole.num_rows:
+                kept[number] = whole
+        return kept
+
+    def table(self, file: str, segment: Segment) -> pa.Table:
+        return self.in_piece(pa.Table.from_batches([self._store.reader(file).batch(segment)]))
+
+    def _segments(self, number: int, generations: Sequence[int] | None = None) -> Iterator[tuple[str, Segment]]:
+        for block in self._view.blocks:
+            if generations is None or block.generation in generations:
+                for segment in self._store.reader(block.file).segments_of([number], self.numbers):
+                    yield block.file, segment
+
+
+def since(table: pa.Table, time_us: int) -> pa.Table:
+    return table.filter(pc.greater_equal(table[TIME], clipped(time_us)))
+
+
+def oldest_counting(newest_us: int | None, over_us: int | None) -> int:
+    """The oldest result time that counts when the newest is this."""
+    return EARLIEST_US if newest_us is None or over_us is None else clipped(newest_us - over_us)
+
+
+def _places(start: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """All places of all ranges."""
+    counts = stop - start
+    offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    places: npt.NDArray[np.int64] = np.repeat(start, counts) + offsets
+    return places

@@ -1,0 +1,171 @@
+"""The merged view of a summary: a slot adds the step's partial summaries of its parts to what the view knows.
+
+Blocks of the view hold partial totals, and a group's value is what all its rows in all blocks come to. So a step
+writes only what it adds, looks up only the groups it touches, and takes in older blocks now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from braid.engine.commands import ViewOrder
+from braid.engine.tasks.aggregate.partials import TableWriter, part_of
+from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
+from braid.engine.tasks.results import ResultWriter
+from braid.engine.tasks.segments import SegmentStore
+from braid.kernels.keys import Keys
+from braid.kernels.summing import (
+    FRESH,
+    TIME,
+    add_up,
+    finish,
+    group_hashes,
+    group_names,
+    marked_as,
+    newly_counted,
+    nothing_of,
+    only_group,
+    total_of_nothing,
+)
+from braid.plan.summary import Summary
+from braid.state.files import Files
+
+
+class SlotView:
+    """A slot's part in one update of the view."""
+
+    def __init__(self, summary: Summary, order: ViewOrder, slot: int, slots: int, store: SegmentStore) -> None:
+        self._summary = summary
+        self._order = order
+        self._store = store
+        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
+
+    def updates(self) -> Iterator[tuple[pa.RecordBatch | None, Tables]]:
+        """What leaves, if anything, and the tables of this slot's new block: by pieces of its groups."""
+        for piece in self._whole.pieces(self._order):
+            self._parts = piece
+            yield self._update()
+
+    def _update(self) -> tuple[pa.RecordBatch | None, Tables]:
+        fresh = self._fresh()
+        if self._summary.is_distinct:
+            leaving, added = self._let_out_once(fresh)
+        elif self._summary.slides:
+            leaving, added = self._slide(fresh)
+        else:
+            leaving, added = self._total(fresh)
+        if self._order.first and self._has_only_group and (leaving is None or leaving.num_rows == 0):
+            leaving = total_of_nothing(self._summary)
+        cut = self._cut if self._summary.slides else self._order.forget_us
+        return leaving, self._parts.absorb(added, self._order.absorbed, cut)
+
+    @property
+    def _has_only_group(self) -> bool:
+        """Whether the one group of an aggregation without groups is in a part of this slot, and in this piece."""
+        is_here = int(part_of(only_group(), self._order.view.parts)[0]) in self._parts.numbers
+        return is_here and self._parts.in_piece(only_group()).num_rows > 0
+
+    def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
+        if 0 not in fresh:
+            return None, {}
+        novel = self._parts.novel(0, fresh[0])
+        return finish(self._summary, novel, {}), {0: novel}
+
+    def _total(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
+        """Over all results: a set adds to its group's count what it had not seen."""
+        if 0 not in fresh:
+            return None, {}
+        main, added = [fresh[0]], {}
+        for number, call in enumerate(self._summary.sets, start=1):
+            if number in fresh:
+                added[number] = self._parts.novel(number, fresh[number])
+                main.append(newly_counted(call, added[number]))
+        added[0] = add_up(self._summary, 0, main)
+        known = self._parts.known(0, added[0], group_hashes(added[0]))
+        totals = add_up(self._summary, 0, [marked_as(1, added[0]), marked_as(0, known)])
+        return self._leaving(totals, {}), added
+
+    def _slide(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
+        """Over a stretch of result time: groups that gained or lost results are counted anew from what is live."""
+        added = {number: since(table, self._cut) for number, table in fresh.items()}
+        before = oldest_counting(self._order.view.newest_us, self._summary.over_us)
+        touched = [*([added[0]] if 0 in added else []), *self._parts.lost(before, self._cut)]
+        touched = [table for table in touched if table.num_rows]
+        if not touched:
+            return None, added
+        groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
+        hashes = group_hashes(groups)
+        live = [marked_as(0, table.drop_columns([TIME])) for table in self._live(0, hashes, added)]
+        totals = add_up(self._summary, 0, [marked_as(1, groups), *live])
+        sets = {}
+        for number, call in enumerate(self._summary.sets, start=1):
+            tables = self._live(number, hashes, added)
+            sets[call] = add_up(self._summary, number, tables) if tables else groups.slice(0, 0)
+        return self._leaving(totals, sets), added
+
+    def _live(self, number: int, hashes: Keys, added: Tables) -> list[pa.Table]:
+        """The rows under these hashes that count, the step's own among them."""
+        tables = [since(table, self._cut) for table in self._parts.found(number, hashes)]
+        return [*tables, *([added[number]] if number in added else [])]
+
+    def _leaving(self, totals: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
+        """The groups that the step touched; one that only shares a hash with them was looked up in vain."""
+        totals = totals.filter(pc.equal(totals[FRESH], 1)).drop_columns([FRESH])
+        return finish(self._summary, totals.combine_chunks(), sets)
+
+    @property
+    def _cut(self) -> int:
+        return oldest_counting(self._order.newest_us, self._summary.over_us)
+
+    def _fresh(self) -> Tables:
+        """The step's partial summaries of this slot's parts, added up."""
+        tables: dict[int, list[pa.Table]] = {}
+        for held in self._order.partials:
+            for segment in self._store.reader(held.file).segments_of(None, self._parts.numbers):
+                tables.setdefault(segment.unit, []).append(self._parts.table(held.file, segment))
+        return {number: add_up(self._summary, number, parts) for number, parts in tables.items()}
+
+
+def write_update(
+    view: SlotView, summary: Summary, parts: int, files: Files, path: str, results: ResultWriter | None
+) -> dict[str, Any]:
+    """Carry an update out: write the slot's block and what leaves, and report them."""
+    block = ViewBlockWriter(summary, parts, files, path)
+    count = 0
+    for leaving, tables in view.updates():
+        block.add(tables)
+        if leaving is not None and leaving.num_rows:
+            count += leaving.num_rows
+            if results is not None:
+                results.add(leaving)
+    if results is not None:
+        results.close()
+    written = [] if results is None else [asdict(file) for file in results.written]
+    return {"results": count, "files": written, "view": block.close()}
+
+
+class ViewBlockWriter:
+    """Writes a slot's block of the view, if there is anything to write."""
+
+    def __init__(self, summary: Summary, parts: int, files: Files, path: str) -> None:
+        self._open = partial(TableWriter, summary, parts, files, path)
+        self._name = path.rsplit("/", 1)[1]
+        self._writer: TableWriter | None = None
+
+    def add(self, tables: Tables) -> None:
+        if tables:
+            self._writer = self._writer or self._open()
+            self._writer.add(tables)
+
+    def close(self) -> dict[str, Any] | None:
+        """The block as it is reported; None if there is none."""
+        if self._writer is None:
+            return None
+        rows, size = self._writer.close()
+        return {"file": self._name, "rows": rows, "size": size}

@@ -1,0 +1,96 @@
+"""Rows of derived streams on their way into state: what a round of a tree found, placed, sorted and written as blocks.
+
+They are written where they are found, once, like the rows of a stream at ingest. Buffers are bounded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from braid.engine.commands import ProbeOrder
+from braid.engine.tasks.ingest import placed_rows, sorted_segments
+from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.sizes import Buffer
+from braid.plan.join import JoinPlan
+from braid.state.blocks import BlockWriter
+from braid.state.files import Files
+from braid.state.manifest import Block
+
+ROWS_PER_SEGMENT = 1 << 17
+
+
+class DerivedRows:
+    """Takes rows of any streams, and keeps those that make up a derived stream: a block for each of these.
+
+    `salt` varies where a round of dealing to units starts.
+    """
+
+    def __init__(self, plan: JoinPlan, order: ProbeOrder, files: Files, directory: str, name: str, salt: int) -> None:
+        self._plan = plan
+        self._order = order
+        self._files = files
+        self._path = f"{directory}/{name}"
+        self._salt = salt
+        self._held: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
+        self._writers: dict[int, BlockWriter] = {}
+
+    def add(self, joined: Iterable[int], rows: Rows) -> None:
+        """Keep rows of the `joined` streams, if these are what a derived stream is made of."""
+        number = self._plan.derived_from(joined)
+        if number is None or rows.length == 0:
+            return
+        held = self._held[number]
+        for piece in self._stored(number, rows).pieces():
+            if not held.has_room(piece.nbytes):
+                self._write(number)
+            held.add(piece, piece.length, piece.nbytes)
+            if held.is_full:
+                self._write(number)
+
+    def close(self) -> dict[str, Any]:
+        for number in list(self._held):
+            self._write(number)
+        blocks = [self._close_block(number, writer) for number, writer in self._writers.items()]
+        return {"derived": [asdict(block) for block in blocks]}
+
+    def _stored(self, number: int, rows: Rows) -> Rows:
+        """The stored columns, in the types of the plan: rows that came through the JVM may have others."""
+        columns = {field.name: _as(rows.array(field.name), field.type) for field in self._plan.schema_of(number)}
+        return Rows(columns, rows.types, rows.length)
+
+    def _write(self, number: int) -> None:
+        held = self._held[number].take()
+        if not held:
+            return
+        rows = concat_rows(held)
+        writer = self._writers.get(number)
+        if writer is None:
+            writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")
+            writer.__enter__()
+        placed = placed_rows(self._plan, self._order.layouts[-1], number, rows, self._salt + writer.rows)
+        for segment in sorted_segments(self._plan, number, rows, placed):
+            writer.add(*segment)
+
+    def _close_block(self, number: int, writer: BlockWriter) -> Block:
+        writer.__exit__(None, None, None)
+        return Block(
+            file=f"{self._path.rsplit('/', 1)[1]}-d{number}.block",
+            stream=number,
+            first_step=self._order.step,
+            last_step=self._order.step,
+            epoch=self._order.layouts[-1].epoch,
+            units=None,
+            rows=writer.rows,
+            size=writer.size,
+            min_time=min(segment.min_time for segment in writer.segments),
+            max_time=max(segment.max_time for segment in writer.segments),
+        )
+
+
+def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return array if array.type.equals(wanted) else array.cast(wanted)

@@ -1,0 +1,104 @@
+"""Merging blocks inside a probe task: each slot rewrites the rows of its own units as one sorted block."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from braid.control.merging import Merge
+from braid.engine.tasks.ingest import placed_rows, sorted_segments
+from braid.engine.tasks.segments import SegmentStore, column_types
+from braid.kernels.rows import Rows, row_groups
+from braid.kernels.times import row_times
+from braid.placement.units import Placed, is_primary
+from braid.plan.layout import Layout
+from braid.state.blocks import BlockWriter, Segment
+from braid.state.files import Files
+from braid.state.manifest import Block
+
+
+def merge_blocks(
+    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
+) -> Block | None:
+    """The merged block of this slot's units, or None when it holds no row of theirs that is still useful.
+
+    It is labelled with all of them, also those without rows: blocks of one slot must stay mergeable with each other.
+    """
+    by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
+    for segment, rows in _useful_rows(merge, owned, store):
+        by_place[segment.unit, segment.route].append(rows)
+    pieces = (
+        (rows, Placed(np.full(rows.length, unit), np.full(rows.length, route)))
+        for (unit, route), parts in sorted(by_place.items())
+        for rows in row_groups(parts)
+    )
+    return _write(merge, merge.epoch, tuple(sorted(owned)), pieces, inputs, store, files, path)
+
+
+def move_blocks(
+    merge: Merge,
+    layouts: tuple[Layout, Layout],
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    """The rows of this slot's units in their old layout, at their places in the new one; of copies only one moves."""
+    old, new = layouts
+    primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
+
+    def pieces() -> Iterator[tuple[Rows, Placed]]:
+        salt = inputs[0].last_step
+        for _, rows in _useful_rows(merge, primary, store):
+            yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
+            salt += rows.length
+
+    return _write(merge, new.epoch, None, pieces(), inputs, store, files, path)
+
+
+def _write(
+    merge: Merge,
+    epoch: int,
+    units: tuple[int, ...] | None,
+    pieces: Iterator[tuple[Rows, Placed]],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    first = next(pieces, None)
+    if first is None:
+        return None
+    with BlockWriter(files, path) as writer:
+        for rows, placed in chain([first], pieces):
+            for segment in sorted_segments(store.plan, merge.stream, rows, placed):
+                writer.add(*segment)
+    return Block(
+        file=path.rsplit("/", 1)[1],
+        stream=merge.stream,
+        first_step=min(block.first_step for block in inputs),
+        last_step=max(block.last_step for block in inputs),
+        epoch=epoch,
+        units=units,
+        rows=writer.rows,
+        size=writer.size,
+        min_time=min(segment.min_time for segment in writer.segments),
+        max_time=max(segment.max_time for segment in writer.segments),
+        held=merge.held,
+    )
+
+
+def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[Segment, Rows]]:
+    types = column_types(store.plan, merge.stream)
+    for file in merge.files:
+        for segment in store.reader(file).segments_of(owned):
+            rows = store.rows(file, segment, types)
+            if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
+                times = row_times(store.plan, merge.stream, rows)
+                rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
+            if rows.length:
+                yield segment, rows

@@ -1,0 +1,1 @@
+"""What an ordered query adds to the tasks."""

@@ -1,0 +1,121 @@
+"""Releasing: a slot writes the held results of its stretch of result time, in order.
+
+Stretches follow each other from slot to slot, so the files of all slots together are in order. Rows are merged in
+pieces of a bounded number; files with few rows left are written together into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from braid.engine.commands import ReleaseOrder
+from braid.engine.tasks.ordered.buffering import HoldSink, Times, even_cuts, in_order, result_times
+from braid.engine.tasks.segments import SegmentStore
+from braid.kernels import sizes
+from braid.kernels.times import count_up_to
+from braid.placement.admission import ALWAYS
+
+ROWS_AT_ONCE = 1 << 18
+SAMPLED = 64
+
+Run = tuple[pa.RecordBatch, Times]
+"""Rows in order, and their times."""
+
+
+class SlotRelease:
+    """What one slot does in a release."""
+
+    def __init__(self, order: ReleaseOrder, slot: int, slots: int, store: SegmentStore) -> None:
+        self._order = order
+        self._slot = slot
+        self._slots = slots
+        self._store = store
+        self.counts: dict[str, int] = {}
+        self.newest: int | None = None
+
+    def released(self) -> Iterator[pa.RecordBatch]:
+        """The rows of this slot's stretch, in order."""
+        edges = (ALWAYS, *self._order.cuts, self._order.until_us)
+        if self._slot >= len(edges) - 1:
+            return
+        runs = list(self._runs(edges[self._slot], edges[self._slot + 1]))
+        for piece in in_pieces(runs):
+            self.newest = int(result_times(piece)[-1])
+            yield piece
+
+    def leftovers(self) -> Iterator[pa.RecordBatch]:
+        """The rows that stay, of the files that are written anew by this slot."""
+        for file in self._order.absorbed[self._slot :: self._slots]:
+            for batch, times in self._all(file):
+                first = count_up_to(times, self._order.until_us)
+                if first < len(times):
+                    yield batch.slice(first)
+
+    def _runs(self, after: int, until: int) -> Iterator[Run]:
+        for held in self._order.blocks:
+            lowest = max(after, held.after_us)
+            for batch, times in self._all(held.file):
+                run = _cut((batch, times), lowest, until)
+                if len(run[1]):
+                    self.counts[held.file] = self.counts.get(held.file, 0) + len(run[1])
+                    yield run
+
+    def _all(self, file: str) -> Iterator[Run]:
+        reader = self._store.reader(file)
+        for segment in reader.segments:
+            batch = reader.batch(segment)
+            yield batch, result_times(batch)
+
+
+def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
+    """Runs merged into one order, in pieces; rows of one time need no merging, however many they are."""
+    if not runs:
+        return
+    rows, size = sum(len(times) for _, times in runs), sum(batch.nbytes for batch, _ in runs)
+    if rows <= ROWS_AT_ONCE and size <= sizes.PIECE_BYTES:
+        yield in_order([batch for batch, _ in runs])
+        return
+    if min(int(times[0]) for _, times in runs) == max(int(times[-1]) for _, times in runs):
+        for batch, _ in runs:
+            yield from sizes.batch_pieces(batch)
+        return
+    apart = max(1, min(SAMPLED, rows // SAMPLED))
+    samples = [times[::apart] for _, times in runs]
+    cuts = sorted(set(even_cuts(samples, max(2, rows // ROWS_AT_ONCE, size // sizes.PIECE_BYTES + 1))))
+    newest = max(int(times[-1]) for _, times in runs)
+    lowest = ALWAYS
+    for cut in _strictly_inside(cuts, newest):
+        yield from in_pieces(_within(runs, lowest, cut))
+        lowest = cut
+    yield from in_pieces(_within(runs, lowest, newest))
+
+
+def write_release(work: SlotRelease, results: Any, kept: HoldSink) -> dict[str, Any]:
+    """Write what leaves and what is written anew, and report both."""
+    for piece in work.released():
+        results.add(piece)
+    for piece in work.leftovers():
+        kept.add(piece)
+    left = results.close()
+    return {**left, "counts": work.counts, "newest_result": work.newest, "held": kept.close()["held"]}
+
+
+def _strictly_inside(cuts: list[int], newest: int) -> list[int]:
+    """Cuts that leave rows on both sides, so that pieces get smaller; the oldest time alone is a piece too."""
+    return [cut for cut in cuts if cut < newest]
+
+
+def _within(runs: list[Run], after: int, until: int) -> list[Run]:
+    pieces = [_cut(run, after, until) for run in runs]
+    return [piece for piece in pieces if len(piece[1])]
+
+
+def _cut(run: Run, after: int, until: int) -> Run:
+    """The rows of a run later than `after`, up to `until`."""
+    batch, times = run
+    first, last = count_up_to(times, after), count_up_to(times, until)
+    last = max(first, last)
+    return batch.slice(first, last - first), times[first:last]

@@ -1,0 +1,229 @@
+"""Results on their way out of a task: selected columns, buffered, written as Parquet or handed to the JVM.
+
+Buffers are bounded, so a step with any number of results needs the memory of one row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from braid.engine.tasks.stamping import Stamp
+from braid.errors import PredicateError
+from braid.kernels.blame import ANONYMOUS
+from braid.kernels.evaluate import evaluate
+from braid.kernels.rows import Rows
+from braid.kernels.sizes import Buffer
+from braid.kernels.vectors import Vector
+from braid.plan.expressions import Column
+from braid.plan.join import RESULT_TIME, JoinPlan
+from braid.plan.predicate import Output
+from braid.state.files import Files
+
+ROWS_PER_GROUP = 1 << 17
+ROWS_PER_FILE = 1 << 23
+
+
+class Columns(Protocol):
+    """Anything with named columns: rows, or pairs not yet gathered."""
+
+    @property
+    def length(self) -> int: ...
+    def vector(self, name: str) -> Vector: ...
+    def array(self, name: str) -> pa.Array: ...
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file of results that a task has written."""
+
+    name: str
+    rows: int
+    size: int
+
+
+class ResultWriter:
+    """Writes record batches to Parquet files of a bounded number of rows each."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        name: str,
+        schema: pa.Schema,
+        compression: str,
+        stamp: Stamp | None = None,
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._name = name
+        self._stamp = stamp
+        self._schema = schema if stamp is None else stamp.schema(schema)
+        self._compression = compression
+        self._held = Buffer(ROWS_PER_GROUP)
+        self._file_rows = 0
+        self._output: Any = None
+        self._writer: pq.ParquetWriter | None = None
+        self._stream: Any = None
+        self.written: list[ResultFile] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        batch = batch if self._stamp is None else self._stamp.batch(batch)
+        size = batch.nbytes
+        if not self._held.has_room(size):
+            self._flush()
+        self._held.add(batch, batch.num_rows, size)
+        if self._held.is_full:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._finish_file()
+
+    def _flush(self) -> None:
+        if not self._held.rows:
+            return
+        if self._writer is None:
+            self._open()
+        table = pa.Table.from_batches(self._held.take(), self._schema)
+        if self._writer is not None:
+            self._writer.write_table(table, row_group_size=2 * ROWS_PER_GROUP)
+        self._file_rows += table.num_rows
+        if self._file_rows >= ROWS_PER_FILE:
+            self._finish_file()
+
+    def _open(self) -> None:
+        self._output = self._files.open_output(f"{self._directory}/{self._current_name()}")
+        self._stream = _Counted(self._output.__enter__())
+        self._writer = pq.ParquetWriter(
+            pa.PythonFile(self._stream, "w"), self._schema, compression=self._compression, use_dictionary=False
+        )
+
+    def _finish_file(self) -> None:
+        if self._writer is None:
+            return
+        self._writer.close()
+        self._output.__exit__(None, None, None)
+        self.written.append(ResultFile(self._current_name(), self._file_rows, self._stream.size))
+        self._writer, self._file_rows = None, 0
+
+    def _current_name(self) -> str:
+        return f"{self._name}-{len(self.written):05d}.parquet"
+
+
+class _Counted:
+    """A file that knows how much was written to it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        return
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
+    """The largest event time of each result, in microseconds; rows that came through the JVM carry it."""
+    if isinstance(columns, Rows) and RESULT_TIME in columns.columns:
+        return columns.times(RESULT_TIME)
+    times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]
+    newest: np.ndarray = np.maximum.reduce(times)
+    return newest
+
+
+def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:
+    """The selected columns of complete results, for a selection that needs no JVM."""
+    arrays = [
+        _output_array(plan, output, field.type, columns)
+        for output, field in zip(plan.outputs, plan.output_schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=plan.output_schema)
+
+
+def flat_columns(plan: JoinPlan, schema: pa.Schema, columns: Columns, streams: frozenset[int]) -> list[pa.Array]:
+    """The columns of a flat schema: what the joined streams store, hashes of keys too; the rest are left to be null."""
+    stored = {name for number in streams for name in plan.schemas[number].names}
+    arrays = []
+    for field in schema:
+        if field.name == RESULT_TIME and len(streams) == len(plan.streams):
+            arrays.append(pa.array(result_times(plan, columns)).cast(field.type))
+        elif field.name in stored:
+            arrays.append(_as(columns.array(field.name), field.type))
+        else:
+            arrays.append(pa.nulls(columns.length, field.type))
+    return arrays
+
+
+def _output_array(plan: JoinPlan, output: Output, wanted: pa.DataType, columns: Columns) -> pa.Array:
+    if output.fields is not None:
+        arrays = [_as(columns.array(c.name), wanted.field(n).type) for n, (_, c) in enumerate(output.fields)]
+        return pa.StructArray.from_arrays(arrays, fields=list(wanted))
+    expression = output.expression
+    if isinstance(expression, Column):
+        if expression.name == RESULT_TIME:
+            return pa.array(result_times(plan, columns)).cast(wanted)
+        return _as(columns.array(expression.name), wanted)
+    if expression is None:
+        raise ValueError(f"the output {output.name} needs the JVM")
+    try:
+        vector = evaluate(expression, _with_result_time(plan, columns))
+    except PredicateError as error:
+        message = error.message.replace(ANONYMOUS, f"The selected column {output.name}", 1)
+        raise PredicateError(message, f"It is {output.sql}.\n{error.detail}", error.hint) from None
+    return _to_array(vector, wanted, columns.length)
+
+
+def _with_result_time(plan: JoinPlan, columns: Columns) -> Callable[[str], Vector]:
+    def lookup(name: str) -> Vector:
+        return Vector(result_times(plan, columns)) if name == RESULT_TIME else columns.vector(name)
+
+    return lookup
+
+
+def _to_array(vector: Vector, wanted: pa.DataType, length: int) -> pa.Array:
+    """A computed vector as an Arrow column; a constant is repeated."""
+    if pa.types.is_null(wanted):
+        return pa.nulls(length)
+    if isinstance(vector.values, pa.Array):
+        return _as(vector.values, wanted)
+    if isinstance(vector.values, pa.Scalar):
+        return pa.repeat(vector.values, length).cast(wanted)
+    values = np.broadcast_to(vector.values, (length,))
+    nulls = None if vector.valid is None else ~np.broadcast_to(vector.valid, (length,))
+    if pa.types.is_decimal(wanted):
+        return _decimals(values, nulls, wanted)
+    return pa.array(values, mask=nulls).cast(_storage(wanted)).view(wanted)
+
+
+def _decimals(unscaled: np.ndarray, nulls: np.ndarray | None, wanted: pa.DataType) -> pa.Array:
+    """Decimals of 128 bits from their unscaled values, which are small enough for 64."""
+    words = np.empty((len(unscaled), 2), np.int64)
+    words[:, 0], words[:, 1] = unscaled, unscaled >> 63
+    array = pa.Array.from_buffers(wanted, len(unscaled), [None, pa.py_buffer(words)])
+    return array if nulls is None else pc.if_else(pa.array(nulls), pa.scalar(None, wanted), array)
+
+
+def _storage(wanted: pa.DataType) -> pa.DataType:
+    """The plain integers behind a time type; any other type is its own."""
+    if pa.types.is_timestamp(wanted) or pa.types.is_duration(wanted):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date32(wanted) else wanted
+
+
+def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return array if array.type.equals(wanted) else array.cast(wanted)

@@ -1,0 +1,315 @@
+"""The functions Spark runs in its Python workers, and the reports they return to the driver.
+
+A task returns rows of one string column: JSON reports. Errors that a retry cannot mend travel in a report, so the
+driver sees them whole and at once; anything else is raised, and Spark retries the task.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from braid.engine.commands import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
+from braid.engine.tasks.aggregate.changes import SlotSequence, write_sequence
+from braid.engine.tasks.aggregate.partials import PartialSink
+from braid.engine.tasks.aggregate.update import SlotView, write_update
+from braid.engine.tasks.exchange import CarriedRows
+from braid.engine.tasks.ingest import IngestPlaces, ingest
+from braid.engine.tasks.intermediate import DerivedRows
+from braid.engine.tasks.merge import merge_blocks, move_blocks
+from braid.engine.tasks.ordered.buffering import HoldSink, released_at
+from braid.engine.tasks.ordered.ranking import rank_rows
+from braid.engine.tasks.ordered.release import SlotRelease, write_release
+from braid.engine.tasks.probe import SlotProbe
+from braid.engine.tasks.results import ResultWriter, select_outputs
+from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.stamping import Stamp
+from braid.engine.tasks.task_errors import told
+from braid.engine.tasks.watching import watched
+from braid.kernels.rows import Pairs
+from braid.optimizer.trees import in_shape
+from braid.placement.units import slot_of, units_of
+from braid.plan.join import JoinPlan
+from braid.state.cache import LocalCopies, copies_directory
+from braid.state.files import locate
+
+REPORT_SCHEMA = pa.schema([("report", pa.string())])
+OPEN_STORES = 6
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems.
+
+    `discard`: results are only counted. `timed`: ordered results carry their time, for a reader that sorts.
+    `step_column`: the column in which results carry the number of their step, if they do.
+    """
+
+    checkpoint: str
+    staging: str
+    compression: str
+    discard: bool = False
+    timed: bool = False
+    step_column: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which attempt of which partition this is: unique in a run, so that names never meet."""
+
+    partition: int
+    attempt: int
+    host: str = ""
+
+
+def report_row(report: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]}, schema=REPORT_SCHEMA)
+
+
+def run_ingest(
+    plan: JoinPlan, stream: int, locations: Locations, order: IngestOrder, task: Task, batches: Iterator[pa.RecordBatch]
+) -> dict[str, Any]:
+    """One ingest task: write the block, report it."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-{stream}-{task.partition}-{task.attempt}"
+    places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name, task.partition)
+    return told(lambda: {**ingest(plan, stream, order, places, batches), "host": task.host})
+
+
+def run_probe(plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> dict[str, Any]:
+    """One probe task that ends in files: results, or rows carried to the next round."""
+    return told(lambda: ProbeRun(plan, slots, locations, order, task).run())
+
+
+class ProbeRun:
+    """A slot's work in a probe job: lookups, then merges, then the report."""
+
+    def __init__(self, plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> None:
+        self._plan = plan = in_shape(plan, order.layouts[-1].tree)
+        self._slots = slots
+        self._order = order
+        self._task = task
+        self._locations = locations
+        self._files, self._checkpoint = locate(locations.checkpoint)
+        self._name = f"{order.run[:8]}-{order.step:012d}-{order.first_round}-s{task.partition}-{task.attempt}"
+        self._began, self._began_cpu = time.monotonic(), time.process_time()
+        self.store = segment_store(plan, locations.checkpoint, order.run)
+        blocks = f"{self._checkpoint}/blocks"
+        self._derived = DerivedRows(plan, order, self._files, blocks, self._name, order.step + task.partition)
+        self._probe = SlotProbe(order, task.partition, slots, self.store, self._derived.add)
+
+    def run(self) -> dict[str, Any]:
+        """Write what is found, and report it."""
+        with self.watched():
+            return self._write_results() if self._probe.gives_results else self._carry()
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Note the calls of users' functions meanwhile, where the job was told to."""
+        return watched(self._files, self._checkpoint, self._name, self._order.watched)
+
+    def found(self) -> Iterator[tuple[int, int, Pairs]]:
+        """What the lookups of this slot find, as (head, route, pairs)."""
+        rulers = [ruler.file for ruler in self._order.rulers]
+        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried) + rulers)
+        return self._probe.run()
+
+    def joined(self, head: int) -> tuple[int, ...]:
+        """The streams whose rows are together in what is found for a head."""
+        return self._probe.joined(head)
+
+    def report(self) -> dict[str, Any]:
+        """After the lookups: merge what is due, and say what was done."""
+        probe = self._probe
+        merged = [self._merge(number) for number in range(len(self._order.merges))]
+        cpu, shares = time.process_time() - self._began_cpu, probe.shares()
+        received, stored = probe.received(), probe.stored()
+        return {
+            "slot": self._task.partition,
+            "host": self._task.host,
+            "units": [
+                {
+                    "epoch": epoch,
+                    "unit": unit,
+                    "cpu": cpu * shares.get((epoch, unit), 0.0),
+                    "stored_rows": stored.get((epoch, unit), (0, 0))[0],
+                    "stored_bytes": stored.get((epoch, unit), (0, 0))[1],
+                    "received_bytes": received.get((epoch, unit), 0),
+                    **asdict(probe.units[epoch, unit]),
+                }
+                for epoch, unit in sorted({*stored, *received})
+            ],
+            "lookups": [
+                {
+                    "head": head,
+                    "stream": stream,
+                    "earlier": asdict(probe.earlier[head, stream]),
+                    **asdict(counters),
+                }
+                for (head, stream), counters in probe.lookups.items()
+            ],
+            "merged": [None if block is None else asdict(block) for block in merged],
+            **self._derived.close(),
+            "seconds": time.monotonic() - self._began,
+            "cpu": cpu,
+        }
+
+    def _write_results(self) -> dict[str, Any]:
+        results = open_results(self._plan, self._locations, self._order, self._name)
+        for _, _, pairs in self.found():
+            results.add(select_outputs(self._plan, pairs))
+        return {**self.report(), **results.close()}
+
+    def _carry(self) -> dict[str, Any]:
+        carried = CarriedRows(self._files, f"{self._checkpoint}/blocks", self._name)
+        for head, route, pairs in self.found():
+            rows = pairs.to_rows()
+            self._derived.add(self._probe.joined(head), rows)
+            if not self._order.is_last:
+                carried.add(head, route, rows)
+        return {**self.report(), **carried.close()}
+
+    def _merge(self, number: int) -> Any:
+        merge = self._order.merges[number]
+        layouts = {layout.epoch: layout for layout in self._order.layouts}
+        layout = layouts[merge.epoch]
+        side = self._plan.members(merge.stream)[0]
+        units = [unit for unit in units_of(layout, len(self._plan.streams)) if side in unit.streams]
+        owned = {unit.number for unit in units if slot_of(unit, self._slots) == self._task.partition}
+        inputs = [block for block in self._order.blocks if block.file in merge.files]
+        path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
+        if merge.into is not None:
+            return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self.store, self._files, path)
+        return merge_blocks(merge, owned, inputs, self.store, self._files, path)
+
+
+def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder, task: Task) -> dict[str, Any]:
+    """One task of a summary's update: add the step's partial summaries to the view of this slot's parts."""
+    summary = plan.summary
+    if summary is None:
+        raise RuntimeError("this join has no summary")
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-v{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} view")
+    partials = {*(partial.file for partial in order.partials), *order.rewritten}
+    store.keep_only({*(block.file for block in order.view.blocks), *partials})
+    if summary.ordered:
+        work = SlotSequence(summary, order, task.partition, slots, store)
+        path = f"{checkpoint}/blocks/{name}"
+        return told(lambda: write_sequence(work, summary, order.view.parts, plan.leaving, files, path))
+    view = SlotView(summary, order, task.partition, slots, store)
+    results = _result_writer(locations, name, summary.schema, order.step)
+    block = f"{checkpoint}/blocks/{name}.block"
+    return told(lambda: write_update(view, summary, order.view.parts, files, block, results))
+
+
+def run_release(plan: JoinPlan, slots: int, locations: Locations, order: ReleaseOrder, task: Task) -> dict[str, Any]:
+    """One task of a release: write the held results of this slot's stretch."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-o{task.partition:05d}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} held")
+    store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
+    work = SlotRelease(order, task.partition, slots, store)
+    leaving = plan.leaving
+    if locations.timed:
+        leaving = leaving.append(pa.field(released_at(leaving.names), pa.int64()))
+    results = ReleaseSink(_result_writer(locations, name, leaving, order.step), leaving)
+    kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
+    return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
+
+
+def run_rank(plan: JoinPlan, slots: int, locations: Locations, order: RankOrder, task: Task) -> dict[str, Any]:
+    """One task of a ranking: the streams that are this slot's."""
+    files, checkpoint = locate(locations.checkpoint)
+    name = f"{order.run[:8]}-{order.step:012d}-k{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{order.run} ranks")
+    store.keep_only({*(roll.file for roll in order.rolls), *(ruler.file for ruler in order.rulers)})
+
+    def work() -> dict[str, Any]:
+        own = [stream for place, stream in enumerate(plan.counted) if place % slots == task.partition]
+        made = [rank_rows(plan, order, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
+        return {"slot": task.partition, "rulers": [ruler for ruler in made if ruler is not None]}
+
+    return told(work)
+
+
+class Results(Protocol):
+    """Where a task's results go."""
+
+    def add(self, batch: pa.RecordBatch) -> None: ...
+    def close(self) -> dict[str, Any]: ...
+
+
+def open_results(plan: JoinPlan, locations: Locations, order: ProbeOrder, name: str) -> Results:
+    """A sink for a probe task's results: files in staging, held results, or a partial summary."""
+    files, checkpoint = locate(locations.checkpoint)
+    if plan.summary is None and plan.ordered:
+        return HoldSink(files, f"{checkpoint}/blocks/{name}.held")
+    if plan.summary is None:
+        return ResultSink(_result_writer(locations, name, plan.output_schema, order.step))
+    return PartialSink(plan.summary, files, f"{checkpoint}/blocks/{name}.partial", order.view_parts)
+
+
+def _result_writer(locations: Locations, name: str, schema: pa.Schema, step: int) -> ResultWriter | None:
+    if locations.discard:
+        return None
+    files, staging = locate(locations.staging)
+    stamp = None if locations.step_column is None else Stamp(locations.step_column, step)
+    return ResultWriter(files, staging, name, schema, locations.compression, stamp)
+
+
+class ResultSink:
+    """Selected rows written to staging, or only counted when the run discards them."""
+
+    def __init__(self, writer: ResultWriter | None) -> None:
+        self._writer = writer
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._rows += batch.num_rows
+        if self._writer is not None:
+            self._writer.add(batch)
+
+    def close(self) -> dict[str, Any]:
+        if self._writer is None:
+            return {"results": self._rows, "files": []}
+        self._writer.close()
+        return {"results": self._rows, "files": [asdict(file) for file in self._writer.written]}
+
+
+class ReleaseSink:
+    """Released rows on their way to staging: with the number of their time as last column, or without."""
+
+    def __init__(self, writer: ResultWriter | None, schema: pa.Schema) -> None:
+        self._sink = ResultSink(writer)
+        self._schema = schema
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        columns = [*batch.columns[:-1], batch.column(batch.num_columns - 1).view(pa.int64())]
+        self._sink.add(pa.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema))
+
+    def close(self) -> dict[str, Any]:
+        return self._sink.close()
+
+
+_open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
+
+
+def segment_store(plan: JoinPlan, checkpoint: str, run: str) -> SegmentStore:
+    """This worker's open blocks of a run, which checks each anew; those of runs not seen for long are closed."""
+    place = f"{checkpoint} {run}"
+    store = _open_stores.pop(place, None)
+    if store is None:
+        files, path = locate(checkpoint)
+        store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
+    store.plan = plan
+    _open_stores[place] = store
+    while len(_open_stores) > OPEN_STORES:
+        _open_stores.popitem(last=False)
+    return store

@@ -1,1 +1,0 @@
-"""What the user asks: durations, windows, the settings of a stream."""

@@ -1,7 +1,0 @@
-"""Spark's analyzer at work for Braid: texts in, conjuncts and outputs out, every mistake raised on the way."""
-
-from braid.runtime.analysis.aggregates import Grouping, analyze_grouping, require_plain
-from braid.runtime.analysis.analyzer import Analyzer, require_few
-from braid.runtime.analysis.references import AnalyzedStream, quote
-
-__all__ = ["AnalyzedStream", "Analyzer", "Grouping", "analyze_grouping", "quote", "require_few", "require_plain"]

@@ -1,1 +1,0 @@
-"""What runs in Spark's Python workers: taking rows in, looking them up, merging blocks, writing results."""

@@ -1,0 +1,1 @@
+"""The shell around the engine: sessions, jobs, the streaming query."""

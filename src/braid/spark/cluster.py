@@ -1,0 +1,209 @@
+"""Spark as the cluster: streaming plans for ingest, one planned DataFrame per kind of probe job.
+
+Ingest runs inside the streaming plan: each stream's rows go through tasks that write blocks, and only their reports
+are unioned. Probe jobs run over the anchor, a small persisted DataFrame with one partition per slot, so that a
+slot's task finds its blocks where it left them.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from braid.analysis.catalyst import quiet
+from braid.engine.commands import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
+from braid.engine.tasks.watching import noted_death
+from braid.engine.tasks.work import Locations, report_row, run_ingest
+from braid.errors import PredicateError, QueryError, shortened
+from braid.plan.join import KEEP, JoinPlan, part_column
+from braid.plan.layout import Layout
+from braid.spark.executors import ask_for_executors
+from braid.spark.job_failures import WorkerDied, explain_failure
+from braid.spark.jobs import REPORTS, ProbePipeline
+from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
+from braid.spark.slot_functions import RankFunction, ReleaseFunction, ViewFunction
+from braid.spark.task_context import current_task
+from braid.spark.transport import map_batches
+from braid.state.files import locate
+
+
+class SparkCluster:
+    """Runs ingest and probe tasks on a Spark session."""
+
+    def __init__(self, spark: SparkSession, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        use_this_python(spark)
+        require_mappable_memory(spark)
+        self._spark = spark
+        self._plan = plan
+        self._locations = locations
+        self._batch: DataFrame | None = None
+        self._update: DataFrame | None = None
+        self._ranking: DataFrame | None = None
+        self._release: DataFrame | None = None
+        self._range = pinned_range(spark)
+        self._anchor_to(slots)
+
+    def follow_cores(self) -> None:
+        slots = slot_count(self._spark)
+        if slots != self.slots:
+            self.close()
+            self._anchor_to(slots)
+
+    def ask_for(self, layout: Layout) -> str | None:
+        return ask_for_executors(self._spark, layout)
+
+    def source(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
+        try:
+            parts = [
+                map_batches(
+                    _flat(self._plan, number, frame).coalesce(self.slots),
+                    IngestFunction(self._plan, number, self._locations),
+                    REPORTS,
+                )
+                for number, frame in enumerate(frames)
+            ]
+            return reduce(DataFrame.unionByName, parts)
+        except (pickle.PicklingError, RecursionError) as error:
+            self.close()
+            raise _unsendable(self._plan, error) from error
+        except Exception:
+            self.close()
+            raise
+
+    def take_batch(self, reports: DataFrame) -> None:
+        """The reports of the batch that the next `ingest` is about."""
+        self._batch = reports
+
+    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+        if self._batch is None:
+            raise RuntimeError("there is no batch to take in")
+        return self._collect(self._batch, order, evaluated_at_ingest(self._plan))
+
+    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
+        """Run a probe job; if a worker dies, once more with the calls of users' functions watched."""
+        evaluated = self._pipeline.evaluated(order)
+        try:
+            return self._collect(self._pipeline.job(order), order, evaluated)
+        except WorkerDied:
+            if not any(conjunct.function is not None for conjunct in self._plan.conjuncts):
+                raise
+        try:
+            return self._collect(self._pipeline.job(order), replace(order, watched=True), evaluated)
+        except WorkerDied as error:
+            found = noted_death(*locate(self._locations.checkpoint), order.run, order.step)
+            if found is None:
+                raise
+            names = ", ".join(stream.name for stream in self._plan.streams)
+            message = f"The join of {names} failed in batch {order.step}: {found.message}"
+            raise PredicateError(message, f"{found.detail}\n{error.detail}", found.hint) from None
+
+    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+        if self._update is None:
+            function = ViewFunction(self._plan, self._locations, self.slots)
+            self._update = map_batches(self._anchor, function, REPORTS)
+        return self._collect(self._update, order)
+
+    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+        if self._ranking is None:
+            self._ranking = map_batches(self._anchor, RankFunction(self._plan, self._locations, self.slots), REPORTS)
+        return self._collect(self._ranking, order)
+
+    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
+        if self._release is None:
+            function = ReleaseFunction(self._plan, self._locations, self.slots)
+            self._release = map_batches(self._anchor, function, REPORTS)
+        return self._collect(self._release, order)
+
+    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
+        return self._pipeline.needs_jvm(order, round_number)
+
+    def close(self) -> None:
+        self._anchor.unpersist()
+
+    def _anchor_to(self, slots: int) -> None:
+        self.slots = slots
+        self._anchor = self._range(slots).persist()
+        self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
+        self._update = self._ranking = self._release = None
+
+    def _collect(self, frame: DataFrame, order: Order, evaluated: Sequence[str] = ()) -> list[dict[str, Any]]:
+        context = self._spark.sparkContext
+        context.setLocalProperty(PROPERTY, encode(order))
+        try:
+            with quiet():
+                rows = frame.collect()
+        except (PySparkException, Py4JError) as error:
+            raise explain_failure(self._plan, order.step, error, evaluated) from None
+        finally:
+            context.setLocalProperty(PROPERTY, "")
+        return [json.loads(row["report"]) for row in rows]
+
+
+def _unsendable(plan: JoinPlan, error: Exception) -> QueryError:
+    names = ", ".join(conjunct.function.name for conjunct in plan.conjuncts if conjunct.function is not None)
+    what = f"Python functions: {names}" if names else "no Python functions"
+    return QueryError(
+        f"The query cannot be sent to the tasks, because something in it cannot be pickled. It has {what}.",
+        detail=shortened(str(error), 500),
+        hint="Let the functions use only what can be pickled: no locks, open files, connections or Spark objects. Make "
+        "such things inside the function.",
+    )
+
+
+class IngestFunction:
+    """What Spark maps over a stream's rows."""
+
+    def __init__(self, plan: JoinPlan, stream: int, locations: Locations) -> None:
+        self._plan = plan
+        self._stream = stream
+        self._locations = locations
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        order = IngestOrder.from_json(content)
+        yield report_row(run_ingest(self._plan, self._stream, self._locations, order, task, batches))
+
+
+def evaluated_at_ingest(plan: JoinPlan) -> list[str]:
+    """What the JVM evaluates on the rows of the streams: pushed selections, and keys that are more than a column."""
+    pushed = [plan.conjuncts[number].written for numbers in plan.pushed for number in numbers]
+    keys = [side.sql for part in plan.parts if not part.exact for side in part.sides if side.raises]
+    return list(dict.fromkeys([*pushed, *keys]))
+
+
+def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
+    """A stream's rows under flat names, with the hashes of its key parts and the pushed selection.
+
+    All columns go along, because a late row is kept whole.
+    """
+    stream = plan.streams[number]
+    flat = frame.select([sf.col(quoted(name)).alias(f"{stream.name}.{name}") for name in frame.columns])
+    extra = []
+    for part in plan.parts:
+        side = part.side_of(number)
+        if side is not None and not part.exact:
+            extra.append(f"{_hash(side.sql, part.null_safe)} AS {quoted(part_column(part.number, number))}")
+    pushed = [plan.conjuncts[n].sql for n in plan.pushed[number]]
+    if pushed:
+        extra.append(f"coalesce({' AND '.join(f'({sql})' for sql in pushed)}, false) AS {quoted(KEEP)}")
+    return flat.selectExpr("*", *extra) if extra else flat
+
+
+def _hash(sql: str, null_safe: bool) -> str:
+    return f"xxhash64({sql})" if null_safe else f"CASE WHEN ({sql}) IS NOT NULL THEN xxhash64({sql}) END"
+
+
+def quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

@@ -1,0 +1,375 @@
+"""A running query: a Spark streaming query whose every batch is one of Braid's steps."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from braid.control.elasticity import Elasticity
+from braid.control.ordering import Ordering
+from braid.control.standing import Standing, standing_of
+from braid.engine.explain import explain_query
+from braid.engine.restart.consistency import check_in_step, claim_for
+from braid.engine.restart.identity import identify, settle
+from braid.engine.status import describe_status, explain_now
+from braid.engine.step import StepRunner
+from braid.errors import (
+    BraidError,
+    PredicateError,
+    QueryError,
+    RunFailedError,
+    SinkError,
+    StorageError,
+    TakenOverError,
+    brief_cause,
+    shortened,
+    text_of,
+    without_stacks,
+)
+from braid.optimizer.strategies import Strategy
+from braid.plan.question import Question
+from braid.spark.cluster import SparkCluster
+from braid.spark.late_rows import LateRows
+from braid.spark.log import SPARK_DIRECTORY, last_commit, planned_rows
+from braid.spark.log_check import check_spark_log, checksum_failure
+from braid.spark.session import slot_count
+from braid.spark.settings import applied, quick_crossing, quick_log
+from braid.spark.sinks.choice import ChosenSink
+from braid.spark.sources import Sources, nothing_known
+from braid.spark.step_lock import StepLock
+from braid.spark.storage import prove_shared
+from braid.spark.supervised_query import SupervisedQuery
+from braid.spark.totals import aggregation_of, aggregation_record, read_totals
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import locate
+
+KEPT_PROGRESS = 100
+TICK_SECONDS = 0.5
+INITIALIZATION_MS = 60_000
+CLEANING_PERIOD = 100
+FULL = "No space left on device"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run, as the writer put it together."""
+
+    question: Question
+    strategy: Strategy
+    elasticity: Elasticity | None
+    ordering: Ordering | None
+    flush_at_end: bool
+    frames: Sequence[DataFrame]
+    checkpoint: str
+    sink: ChosenSink
+    trigger: dict[str, Any]
+    name: str | None
+    retention_ms: int
+    accept_changed_functions: bool = False
+
+
+_RUNNING: weakref.WeakValueDictionary[str, Execution] = weakref.WeakValueDictionary()
+_RUNNING_LOCK = threading.Lock()
+
+
+class _Stopping(Exception):
+    """A batch that came after stop() was called; Spark keeps it for the next run."""
+
+
+def require_free_name(spark: SparkSession, name: str | None, checkpoint: str) -> None:
+    """SinkError if another query of the session has the name; a run on the same checkpoint is taken over instead."""
+    with _RUNNING_LOCK:
+        earlier = _RUNNING.get(checkpoint)
+    ending = earlier is not None and earlier.active and earlier._job.name == name
+    if name is not None and not ending and name in [query.name for query in spark.streams.active]:
+        raise SinkError(
+            f"A query named {name!r} is running in this session.",
+            hint="Stop it first with run.stop(), or give this one another .queryName.",
+        )
+
+
+class Execution:
+    """Owns the steps, the Spark query and what they say; starts at once."""
+
+    def __init__(self, spark: SparkSession, job: Job) -> None:
+        self.run_id = str(uuid.uuid4())
+        self.progress: deque[dict[str, Any]] = deque(maxlen=KEPT_PROGRESS)
+        self.error: BraidError | None = None
+        self._spark = spark
+        self._job = job
+        self._stopping = threading.Event()
+        self._step = StepLock()
+        self._over = threading.Event()
+        self._over.set()
+        self._state = "starting"
+        self._started = False
+        prove_shared(spark, job.checkpoint, "checkpointLocation")
+        self._checkpoint = Checkpoint(*locate(job.checkpoint))
+        accept = job.accept_changed_functions
+        find = partial(identify, self._checkpoint, job.question, job.checkpoint, accept_changed_functions=accept)
+        identity = find()
+        self._plan = plan = identity.plan
+        slots = slot_count(spark)
+        layout = job.strategy.layout(plan, slots)
+        job.sink.require_own(identity.id)
+        self._cluster = SparkCluster(spark, plan, job.sink.locations, slots)
+        # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
+        self._reports = self._cluster.source(job.frames)
+        identity = settle(identity, find, self._checkpoint, aggregation_record(plan))
+        self.id = identity.id
+        sink = job.sink.make(self.id, not self._checkpoint.stored())
+        self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
+        self._end_earlier_run()
+        # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
+        # Spark's commit is read first, because an older run that is still there may finish a step meanwhile.
+        check_spark_log(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")
+        committed = self._last_spark_commit()
+        last = self._checkpoint.last_manifest()
+        check_in_step(-1 if last is None else last.batch, committed)
+        self._steps = StepRunner(
+            plan,
+            self._checkpoint,
+            self._cluster,
+            sink,
+            self._owner,
+            layout,
+            elasticity=job.elasticity,
+            ordering=job.ordering,
+        )
+        self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
+        self.late.clean()
+        self._sources: Sources | None = None
+        try:
+            self.query = SupervisedQuery(self._start, self._owner.require)
+        except (PySparkException, Py4JError) as error:
+            self._cluster.close()
+            raise self._failure(error) from error
+        self._started = True
+        if self._may_idle:
+            threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
+        if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
+            self._over.clear()
+            threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
+
+    def stop(self) -> None:
+        """End between two steps; called inside one, as by `foreachBatch`, return at once and end after it."""
+        self._stopping.set()
+        if self._step.is_mine:
+            threading.Thread(target=self._stop_between_steps, name="braid-stop", daemon=True).start()
+        else:
+            self._stop_between_steps()
+
+    def _end_earlier_run(self) -> None:
+        """A run of this process on the same checkpoint ends first: in one session Spark allows one query of an id."""
+        with _RUNNING_LOCK:
+            earlier, _RUNNING[self._job.checkpoint] = _RUNNING.get(self._job.checkpoint), self
+        if earlier is not None and earlier.active:
+            with suppress(TakenOverError):
+                earlier.require_owner()
+            earlier.stop()
+
+    def require_owner(self) -> None:
+        """TakenOverError, now and whenever the run is asked for its failure, if a newer run has the checkpoint."""
+        try:
+            self._owner.require()
+        except TakenOverError as error:
+            self.error = self.error or error
+            raise
+
+    def _stop_between_steps(self) -> None:
+        with self._step.held():
+            self.query.stop()
+        self._cluster.close()
+
+    def explain(self, stage: str | None) -> str:
+        """The plan, with what the newest manifest has seen of it; or, with the stage `now`, where the query stands."""
+        if stage == "now":
+            return explain_now(self._plan, self._standing(), self.state)
+        job, slots = self._job, self._cluster.slots
+        return explain_query(job.question, self._plan, job.strategy, slots, stage, self._steps.manifest)
+
+    def await_end(self, timeout: float | None) -> bool:
+        """Whether the query ended in time; raises what ended it."""
+        self._refuse_inside("awaitTermination", "a step cannot wait for the end of its own run")
+        try:
+            over = self._await_query(timeout)
+        except (PySparkException, Py4JError) as error:
+            if self._stopping.is_set():
+                return True
+            raise self._failure(error) from None
+        if over:
+            self._cluster.close()
+        return bool(over)
+
+    def failure(self) -> BraidError | None:
+        """What ended the query, if it failed."""
+        self.error = self.error or self.query.taken_over
+        if self.error is not None or self._stopping.is_set():
+            return self.error
+        found = self.query.exception()
+        return None if found is None else self._failure(found)
+
+    @property
+    def state(self) -> str:
+        """`starting`, `running step <n>`, `waiting` between two steps, or `stopped`."""
+        return self._state if self.active else "stopped"
+
+    def status(self) -> dict[str, Any]:
+        """What the run is doing, and what waits for whom."""
+        return {**self.query.status, **describe_status(self._plan, self._standing(), self.state)}
+
+    def flush(self) -> None:
+        """Let out everything that waits for its order, between two steps."""
+        self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
+        with self._step.held():
+            if self.error is not None:
+                raise self.error
+            self._run_step(self._steps.flush)
+
+    def totals(self) -> DataFrame:
+        """What the aggregation has come to after the newest step."""
+        aggregation = aggregation_of(self._plan, "this query")
+        return read_totals(self._spark, self._job.checkpoint, aggregation, lambda: self._steps.manifest)
+
+    @property
+    def active(self) -> bool:
+        """Whether steps may still run; none can of a run that failed to start."""
+        return self._started and (bool(self.query.isActive) or not self._over.is_set())
+
+    def _refuse_inside(self, verb: str, reason: str) -> None:
+        if self._step.is_mine:
+            raise QueryError(
+                f"run.{verb}() was called inside a step of the run itself: {reason}.",
+                hint="Call it outside foreachBatch. run.stop() may be called there: the run then ends after the step.",
+            )
+
+    def _standing(self) -> Standing:
+        """Where the query stands, by the newest manifest and the last look at the sources."""
+        return standing_of(self._plan, self._steps.manifest, self._steps.idle)
+
+    def _await_query(self, timeout: float | None) -> bool:
+        """Whether the query ended in time, and the step after its last batch too."""
+        if timeout is None:
+            self.query.awaitTermination()
+            return self._over.wait()
+        until = time.monotonic() + timeout
+        return bool(self.query.awaitTermination(timeout)) and self._over.wait(max(0.0, until - time.monotonic()))
+
+    def _flush_at_end(self) -> None:
+        """When the query has read all there was, let out what waits."""
+        try:
+            with suppress(PySparkException, Py4JError, BraidError):  # what ended the query is told by whoever awaits it
+                self.query.awaitTermination()
+                if not self._stopping.is_set():
+                    self.flush()
+        finally:
+            self._over.set()
+
+    def _failure(self, error: Exception) -> BraidError:
+        if self.error is None:
+            self.error = checksum_failure(str(error))
+        if self.error is None and FULL in str(error):
+            self.error = StorageError(
+                f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",
+                detail=shortened(without_stacks(text_of(error))),
+                hint="Free space on that storage, then start the query again: nothing is lost.",
+            )
+        if self.error is None:
+            self.error = RunFailedError(
+                "The query ended with an error of Spark's.",
+                detail=shortened(without_stacks(text_of(error))),
+                hint="Start it again when the cause is removed: it continues where it stopped.",
+            )
+        return self.error
+
+    def _start(self) -> StreamingQuery:
+        job = self._job
+        writer = self._reports.writeStream.foreachBatch(self._on_batch).option(
+            "checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}"
+        )
+        if job.name is not None:
+            writer = writer.queryName(job.name)
+        if job.trigger:
+            writer = writer.trigger(**job.trigger)
+        settings = quick_log(self._spark, job.checkpoint) | quick_crossing(job.frames)
+        with applied(self._spark, settings):
+            query = writer.start()
+            if self._may_idle:
+                self._sources = Sources(query, job.frames)
+            # Sources make their logs while the query is initialised, in its own thread.
+            with suppress(PySparkException, Py4JError):  # a query that fails here says so when it is awaited
+                query._jsq.streamingQuery().awaitInitialization(INITIALIZATION_MS)
+            return query
+
+    def _on_batch(self, reports: DataFrame, batch: int) -> None:
+        while not self._step.acquire(timeout=0.1):
+            if self._stopping.is_set():
+                raise _Stopping
+        try:
+            if self._stopping.is_set():
+                raise _Stopping
+            self._run_batch(reports, batch)
+        finally:
+            self._step.release()
+
+    def _tick_while_active(self) -> None:
+        """Between batches, run the steps that only the clock asks for."""
+        while not self.query.has_ended() and not self._stopping.wait(TICK_SECONDS):
+            if self._step.acquire(timeout=0):
+                try:
+                    if not self.query.has_ended() and not self._stopping.is_set():
+                        self._run_step(self._tick)
+                except BraidError:
+                    self._stopping.set()
+                    self.query.stop()
+                finally:
+                    self._step.release()
+
+    @property
+    def _may_idle(self) -> bool:
+        return any(stream.idle_after_ms is not None for stream in self._plan.streams)
+
+    def _tick(self) -> dict[str, Any] | None:
+        sources = self._sources
+        return self._steps.tick(nothing_known(self._plan) if sources is None else sources.between_batches())
+
+    def _run_batch(self, reports: DataFrame, batch: int) -> None:
+        self._cluster.take_batch(reports)
+        # A batch that comes before the query is known is the first of the run: nobody can have fallen silent in it.
+        sources = self._sources
+        check = nothing_known(self._plan) if sources is None else sources.planned(batch)
+        planned = planned_rows(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}", batch)
+        self._run_step(lambda: self._steps.run(batch, check=check, planned=planned))
+
+    def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
+        self._state = f"running step {self._steps.manifest.step + 1}"
+        try:
+            progress = step()
+        except BraidError as error:
+            self.error = error
+            if isinstance(error, PredicateError):
+                self._checkpoint.write_failure(self._steps.manifest.step + 1, error.message)
+            raise
+        except Exception as error:
+            raise self._failure(error) from brief_cause(error)
+        if progress is not None:
+            self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
+            if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:
+                self.late.clean()
+        self._state = "waiting"
+
+    def _last_spark_commit(self) -> int:
+        return last_commit(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")

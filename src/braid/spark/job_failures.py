@@ -1,0 +1,99 @@
+"""What ended a Spark job, as Braid's error: which streams, which batch, Spark's own words for the cause, and no stack.
+
+An error that arises while the JVM evaluates a predicate, a selection or a key is a PredicateError, whatever its class:
+a regular expression from data or a registered function may raise anything. Errors of storage, of memory and of workers
+or executors that died are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+
+from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened, text_of, without_stacks
+from braid.plan.join import JoinPlan
+
+STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
+WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
+# What says nothing about the rows: memory, lost tasks, files, networks, interrupts, and bugs.
+NOT_THE_ROWS = re.compile(
+    r"OutOfMemoryError|StackOverflowError|ExecutorLostFailure|FetchFailed|TaskKilled|InterruptedException|"
+    r"ClosedByInterrupt|IOException|FileNotFound|FileAlreadyExists|AccessControl|SocketException|ConnectException|"
+    r"TimeoutException|NoClassDefFound|ClassNotFound|ClassCastException|ExceptionInInitializer|"
+    r"\[(?:INTERNAL_ERROR|FAILED_READ_FILE|CANNOT_READ|CANNOT_LOAD|STREAM|STATE_STORE|TASK_WRITE|UNABLE_TO|PATH_NOT)|"
+    r"FileScanRDD|DataSourceRDD|execution\.datasources|org\.apache\.hadoop|org\.apache\.kafka|"
+    r"storage\.BlockManager|org\.apache\.spark\.shuffle"
+)
+CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]([^\n]*)")
+TASK_CAUSE = re.compile(r"Lost task [^\n]*?executor [^\s)]*\): ((?:.|\n)*?)(?=\n\s*at |\n\nDriver|\Z)")
+EVALUATION = re.compile(
+    r"catalyst\.expressions|GeneratedClass|execution\.python\.(?:Arrow|Batch)Eval|org\.apache\.hive"
+)
+USER_CODE = "Traceback (most recent call last)"
+OWN_CODE = re.compile(r"[/\\]braid[/\\](?:engine|spark|kernels|state)[/\\]")
+MOST_NAMED = 6
+
+
+def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequence[str]) -> BraidError:
+    """A failed job as Braid's error; `evaluated` are the expressions that the JVM evaluates in it."""
+    names = ", ".join(stream.name for stream in plan.streams)
+    # After the task's own stack Spark gives the driver's, which is that of the streaming query in every case.
+    text = text_of(error).split("Driver stacktrace:")[0]
+    refused = STORAGE_FAILURES.search(text)
+    if refused is not None:
+        return StorageError(
+            f"The join of {names} failed in batch {step}: its storage refused an operation.",
+            detail=refused[1] or refused[2],
+            hint="Free space on that storage or make it writable, then start the query again: nothing is lost.",
+        )
+    if evaluated and _is_of_an_expression(error, text):
+        which = "\n".join(f"  {sql}" for sql in evaluated[:MOST_NAMED])
+        more = f"\n  and {len(evaluated) - MOST_NAMED} more" if len(evaluated) > MOST_NAMED else ""
+        whose = "The expression" if len(evaluated) == 1 else "One of the expressions"
+        return PredicateError(
+            f"The join of {names} failed in batch {step}: an expression could not be evaluated.",
+            detail=f"{_cause(text)}\n{whose} that Spark evaluates there:\n{which}{more}",
+            hint="Guard the expression (for example with try_divide or a condition written before it) and start the "
+            "query again: it continues with the same batch.",
+        )
+    if WORKER_DEATH.search(text):
+        return WorkerDied(
+            f"The join of {names} failed in batch {step}: a Python worker process died.",
+            detail=_cause(text),
+            hint="Often the memory of the machine or container was used up (spark.executor.pyspark.memory, memory "
+            "overhead). Start the query again: nothing is lost.",
+        )
+    return RunFailedError(
+        f"The join of {names} failed in batch {step}: a Spark job ended with an error.",
+        detail=shortened(without_stacks(text)),
+        hint="The batch runs again when the query is started again; nothing is lost.",
+    )
+
+
+class WorkerDied(RunFailedError):
+    """A job that ended because Python workers died, for a reason that Spark does not know."""
+
+
+def _is_of_an_expression(error: Exception, text: str) -> bool:
+    """Whether the rows made the job fail, by what an expression did with them."""
+    if (
+        NOT_THE_ROWS.search(text)
+        or WORKER_DEATH.search(text)
+        or isinstance(error, AnalysisException | StreamingQueryException)
+    ):
+        return False
+    if USER_CODE in text:
+        return OWN_CODE.search(text) is None
+    # Spark raises what has an error class of its own under that class; of anything else it gives the stack.
+    return isinstance(error, PySparkException) or CONDITION.search(text) is not None or bool(EVALUATION.search(text))
+
+
+def _cause(text: str) -> str:
+    """Spark's own words for the cause, in a few lines."""
+    task = TASK_CAUSE.search(text)
+    condition = CONDITION.search(text)
+    if condition is not None and USER_CODE not in text:
+        return shortened(f"[{condition[1]}]{condition[2]}".strip(), 1000)
+    return shortened(without_stacks(task[1] if task is not None else text), 1500)

@@ -1,0 +1,330 @@
+"""Probe jobs as DataFrames: tasks over the anchor, and where a conjunct needs it, filters of the JVM between them.
+
+Without the JVM a job is one pass over the anchor that writes files. With it, the tasks emit their rows, the JVM
+filters them by the original expressions, further tasks evaluate what must come after, and a last one writes. A
+report travels with the rows it is about, and passes every filter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from braid.engine.commands import ProbeOrder
+from braid.engine.tasks.exchange import CarriedRows
+from braid.engine.tasks.intermediate import DerivedRows
+from braid.engine.tasks.results import flat_columns, select_outputs
+from braid.engine.tasks.segments import column_types, joined_types
+from braid.engine.tasks.task_errors import TOLD, tell
+from braid.engine.tasks.watching import watched
+from braid.engine.tasks.work import (
+    Locations,
+    ProbeRun,
+    Task,
+    open_results,
+    report_row,
+    run_probe,
+)
+from braid.kernels.checks import passing_rows
+from braid.kernels.rows import Pairs, Rows
+from braid.optimizer.sequences import build_sequences
+from braid.optimizer.trees import in_shape
+from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
+from braid.spark.slot_functions import slot_orders
+from braid.spark.task_context import current_task
+from braid.spark.transport import map_batches, spark_schema
+from braid.state.files import locate
+
+REPORTS = StructType([StructField("report", StringType())])
+LISTS, SUMS = ("units", "lookups", "merged", "derived"), ("seconds", "cpu")
+REPORT, HEAD, ROUTE = "#report", "#head", "#route"
+
+
+class ProbePipeline:
+    """Makes the DataFrame of a probe job, once for every shape it takes."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int, anchor: DataFrame) -> None:
+        self._plan = plan
+        self._locations = locations
+        self._slots = slots
+        self._anchor = anchor
+        self._known: dict[tuple[Any, ...], DataFrame] = {}
+
+    def job(self, order: ProbeOrder) -> DataFrame:
+        key = (order.orders, order.layouts[-1].tree, order.first_round, order.last_round)
+        if key not in self._known:
+            self._known[key] = self._build(order)
+        return self._known[key]
+
+    def needs_jvm(self, order: ProbeOrder, round_number: int) -> bool:
+        """Whether the JVM has a part in what happens after this round."""
+        sequences = self._sequences(order)
+        complete = round_number == order.rounds - 1 and self._gives_results(sequences)
+        return any(later_stages(sequences, round_number)) or (complete and self._plan.jvm_outputs)
+
+    def evaluated(self, order: ProbeOrder) -> list[str]:
+        """What the JVM evaluates in a probe job: conjuncts, and the selection where it gives results."""
+        sequences = self._sequences(order)
+        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
+        found = [
+            self._plan.conjuncts[number].written
+            for stage in later
+            for number in stage.conjuncts
+            if stage.place == "jvm"
+        ]
+        if order.is_last and self._gives_results(sequences) and self._plan.jvm_outputs:
+            found += [output.sql for output in self._plan.outputs if output.expression is None]
+        return list(dict.fromkeys(found))
+
+    def _build(self, order: ProbeOrder) -> DataFrame:
+        if not self.needs_jvm(order, order.last_round):
+            return map_batches(self._anchor, WriteFunction(self._plan, self._locations, self._slots), REPORTS)
+        schema = emitted_schema(self._plan, self._read_later(order))
+        flat = spark_schema(schema)
+        frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
+        stages = later_stages(self._sequences(order), order.last_round)
+        for number in range(max((len(later) for later in stages), default=0)):
+            step = [later[number] if number < len(later) else None for later in stages]
+            if number % 2 == 0:
+                frame = frame.filter(_filter(self._plan, step))
+            else:
+                frame = map_batches(frame, CheckFunction(self._plan, self._locations, step, schema), flat)
+        return self._finish(frame, order)
+
+    def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
+        plan, sequences = self._plan, self._sequences(order)
+        if not (order.is_last and self._gives_results(sequences)):
+            return map_batches(frame, CarryFunction(plan, self._locations), REPORTS)
+        if plan.jvm_outputs:
+            # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
+            guarded = [
+                f"CASE WHEN `{REPORT}` IS NULL THEN {output.sql} END AS `{_name(number)}`"
+                for number, output in enumerate(plan.outputs)
+            ]
+            frame = frame.selectExpr(*guarded, f"`{REPORT}`")
+        return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
+
+    def _read_later(self, order: ProbeOrder) -> set[str]:
+        """The columns that something after this job's tasks still reads."""
+        plan, sequences = self._plan, self._sequences(order)
+        if not (order.is_last and self._gives_results(sequences)):
+            return {field.name for schema in plan.schemas for field in schema}
+        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
+        read = [plan.conjuncts[number].columns for stage in later for number in stage.conjuncts]
+        read += [output.columns for output in plan.outputs]
+        return {column.name for columns in read for column in columns}
+
+    def _sequences(self, order: ProbeOrder) -> list[Sequence]:
+        return build_sequences(in_shape(self._plan, order.layouts[-1].tree), order.orders)
+
+    def _gives_results(self, sequences: list[Sequence]) -> bool:
+        return any(len(sequence.joined[-1]) == len(self._plan.streams) for sequence in sequences)
+
+
+def later_stages(sequences: list[Sequence], round_number: int) -> list[tuple[Stage, ...]]:
+    """For every head what follows its lookup of a round in the JVM, and after that."""
+    probes = [sequence.probe_in(round_number) for sequence in sequences]
+    return [() if probe is None else probe.later for probe in probes]
+
+
+def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
+    """What tasks hand to the JVM: the stored columns among `names`, the result time, and where the row stands."""
+    fields = [field for schema in plan.schemas for field in schema if field.name in names]
+    time = plan.schemas[0].field(plan.streams[0].time).with_name(RESULT_TIME)
+    own = [time, pa.field(HEAD, pa.int32()), pa.field(ROUTE, pa.int32()), pa.field(REPORT, pa.string())]
+    return pa.schema([*fields, *own])
+
+
+class WriteFunction:
+    """A whole probe job in tasks: look up, write, report."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in slot_orders(batches):
+            order = ProbeOrder.from_json(content)
+            yield report_row(run_probe(self._plan, self._slots, self._locations, order, task))
+
+
+class EmitFunction:
+    """Look up, and emit what matches with the report at the end."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int, schema: pa.Schema) -> None:
+        self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in slot_orders(batches):
+            order = ProbeOrder.from_json(content)
+            run = ProbeRun(self._plan, self._slots, self._locations, order, task)
+            try:
+                with run.watched():
+                    for head, route, pairs in run.found():
+                        yield _emitted(self._plan, self._schema, pairs, frozenset(run.joined(head)), head, route)
+                report = run.report()
+            except TOLD as error:
+                report = tell(error)
+            yield _report_only(self._schema, report)
+
+
+class CheckFunction:
+    """Conjuncts that must follow one the JVM evaluated."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, stages: list[Stage | None], schema: pa.Schema) -> None:
+        self._plan, self._locations, self._stages, self._schema = plan, locations, stages, schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        order = ProbeOrder.from_json(content)
+        with watched(*locate(self._locations.checkpoint), _file_name(order, task), order.watched):
+            yield from self._checked(batches)
+
+    def _checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        types = _flat_types(self._plan)
+        for batch in batches:
+            rows, reports = _apart(batch)
+            for report in reports:
+                yield _report_only(self._schema, json.loads(report))
+            for head, part in _by_head(rows):
+                stage = self._stages[head]
+                if stage is None:
+                    yield part
+                    continue
+                checks = [self._plan.conjuncts[number] for number in stage.conjuncts]
+                try:
+                    yield part.take(pa.array(passing_rows(Rows.from_batch(part, types), checks)))
+                except TOLD as error:
+                    yield _report_only(self._schema, tell(error))
+
+
+class CarryFunction:
+    """Writes what passed for the next round, and what of it makes up a derived stream."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations) -> None:
+        self._plan, self._locations = plan, locations
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        files, checkpoint = locate(self._locations.checkpoint)
+        order = ProbeOrder.from_json(content)
+        plan = in_shape(self._plan, order.layouts[-1].tree)
+        blocks, name = f"{checkpoint}/blocks", _file_name(order, task)
+        sequences = build_sequences(plan, order.orders)
+        carried = CarriedRows(files, blocks, name)
+        derived = DerivedRows(plan, order, files, blocks, name, order.step + task.partition)
+        reports = []
+        for batch in batches:
+            rows, texts = _apart(batch)
+            reports += texts
+            for head, part in _by_head(rows):
+                joined = sequences[head].after(order.last_round)
+                types = joined_types(plan, joined)
+                names = [name for name in part.schema.names if name in types]
+                derived.add(joined, Rows.from_batch(part.select(names), types))
+                for route, piece in _by_value(part, ROUTE) if not order.is_last else ():
+                    carried.add(head, route, Rows.from_batch(piece.select(names), types))
+        yield _closing(reports, carried.close(), derived.close()["derived"])
+
+
+class FinishFunction:
+    """Writes the selected columns of what passed."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations) -> None:
+        self._plan, self._locations = plan, locations
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task, content = current_task()
+        order = ProbeOrder.from_json(content)
+        sink = open_results(self._plan, self._locations, order, _file_name(order, task))
+        types = _flat_types(self._plan)
+        reports = []
+        for batch in batches:
+            rows, texts = _apart(batch)
+            reports += texts
+            if rows.num_rows:
+                sink.add(self._selected(rows, types))
+        yield _closing(reports, sink.close(), [])
+
+    def _selected(self, rows: pa.RecordBatch, types: dict[str, str]) -> pa.RecordBatch:
+        if not self._plan.jvm_outputs:
+            return select_outputs(self._plan, Rows.from_batch(rows, types))
+        schema = self._plan.output_schema
+        arrays = [rows.column(_name(number)).cast(field.type) for number, field in enumerate(schema)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
+    """The SQL of a stage for all heads; reports pass."""
+    cases = []
+    for head, stage in enumerate(stages):
+        texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
+        cases.append(f"WHEN {head} THEN {' AND '.join(texts) or 'true'}")
+    return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{HEAD}` {' '.join(cases)} END END"
+
+
+def _emitted(
+    plan: JoinPlan, schema: pa.Schema, pairs: Pairs, joined: frozenset[int], head: int, route: int
+) -> pa.RecordBatch:
+    length = pairs.length
+    arrays = flat_columns(plan, schema, pairs, joined)
+    arrays[schema.get_field_index(HEAD)] = pa.repeat(pa.scalar(head, pa.int32()), length)
+    arrays[schema.get_field_index(ROUTE)] = pa.repeat(pa.scalar(route, pa.int32()), length)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _report_only(schema: pa.Schema, report: dict[str, Any]) -> pa.RecordBatch:
+    arrays = [pa.nulls(1, field.type) for field in schema]
+    arrays[schema.get_field_index(REPORT)] = pa.array([json.dumps(report)])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
+    """Rows, and the reports among them."""
+    reports = batch.column(REPORT)
+    if reports.null_count == batch.num_rows:
+        return batch, []
+    texts = [text for text in reports.to_pylist() if text is not None]
+    return batch.filter(reports.is_null()), texts
+
+
+def _by_head(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    yield from _by_value(batch, HEAD)
+
+
+def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if batch.num_rows == 0:
+        return
+    values = batch.column(name).to_numpy()
+    for value in sorted({int(v) for v in values[:1]} if (values == values[0]).all() else set(values.tolist())):
+        yield value, batch if (values == value).all() else batch.filter(pa.array(values == value))
+
+
+def _closing(reports: list[str], written: dict[str, Any], derived: list[dict[str, Any]]) -> pa.RecordBatch:
+    """The tasks' reports as one, with what was written added; an error stays an error."""
+    parsed = [json.loads(text) for text in reports]
+    failed = next((report for report in parsed if "error" in report), None)
+    if failed is not None:
+        return report_row(failed)
+    merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
+    merged["derived"] = derived
+    for report in parsed:
+        merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
+    return report_row({**merged, **written})
+
+
+def _flat_types(plan: JoinPlan) -> dict[str, str]:
+    types = {name: kind for stream in plan.streams for name, kind in column_types(plan, stream.number).items()}
+    return {**types, RESULT_TIME: types[plan.streams[0].time]}
+
+
+def _file_name(order: ProbeOrder, task: Task) -> str:
+    return f"{order.run[:8]}-{order.step:012d}-{order.first_round}-p{task.partition}-{task.attempt}"
+
+
+def _name(number: int) -> str:
+    return f"#out:{number}"

@@ -1,0 +1,1 @@
+"""Where results go: the formats of a writer, on Spark."""

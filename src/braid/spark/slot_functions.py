@@ -1,0 +1,57 @@
+"""Jobs whose tasks write everything themselves: one task a slot, which reads its order and returns a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from braid.engine.commands import RankOrder, ReleaseOrder, ViewOrder
+from braid.engine.tasks.work import Locations, Task, report_row, run_rank, run_release, run_view
+from braid.plan.join import JoinPlan
+from braid.spark.task_context import current_task
+
+
+def slot_orders(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
+    """The job's order, once for every slot in this partition of the anchor."""
+    task, content = current_task()
+    for batch in batches:
+        for slot in batch.column(0).to_pylist():
+            yield content, Task(slot, task.attempt, task.host)
+
+
+class ViewFunction:
+    """A whole update of a summary's view in tasks."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in slot_orders(batches):
+            order = ViewOrder.from_json(content)
+            yield report_row(run_view(self._plan, self._slots, self._locations, order, task))
+
+
+class RankFunction:
+    """A whole ranking of rows in tasks."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in slot_orders(batches):
+            order = RankOrder.from_json(content)
+            yield report_row(run_rank(self._plan, self._slots, self._locations, order, task))
+
+
+class ReleaseFunction:
+    """A whole release of held results in tasks."""
+
+    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+        self._plan, self._locations, self._slots = plan, locations, slots
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for content, task in slot_orders(batches):
+            order = ReleaseOrder.from_json(content)
+            yield report_row(run_release(self._plan, self._slots, self._locations, order, task))

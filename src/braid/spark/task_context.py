@@ -1,0 +1,25 @@
+"""Who a task is, and what it was told to do; inside Spark's Python workers only."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from pyspark import TaskContext
+
+from braid.engine.commands import PROPERTY, decode
+from braid.engine.tasks.process import settle
+from braid.engine.tasks.work import Task
+
+
+def current_task() -> tuple[Task, dict[str, Any]]:
+    """Who this task is, and its order."""
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("this runs in Spark tasks only")
+    order = context.getLocalProperty(PROPERTY)
+    if not order:
+        raise RuntimeError("the task has no order: the job was started outside a step")
+    settle()
+    task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
+    return task, decode(order)

@@ -1,0 +1,140 @@
+"""Totals: what an aggregation has come to, as a DataFrame, from the state that a step has committed.
+
+A run goes on while its totals are read, and deletes blocks that it has rewritten a step later. So the totals are
+computed at once, of one manifest; where a block is gone by then, of a newer one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from braid.engine.tasks.aggregate.totals import Aggregation, TotalsFunction
+from braid.engine.tasks.stamping import SPARK_SCHEMA
+from braid.errors import BraidError, CorruptStateError, QueryError, RunFailedError, StorageError, shortened
+from braid.plan.join import JoinPlan
+from braid.plan.summary import Call, Summary
+from braid.spark.session import slot_count, use_this_python
+from braid.spark.transport import map_batches
+from braid.state.checkpoint import Checkpoint
+from braid.state.manifest import Manifest, View
+
+RECORD = "aggregation"
+ATTEMPTS = 20
+CORRUPT = re.compile(r"CorruptStateError: (.*)")
+
+
+def aggregation_of(plan: JoinPlan, what: str) -> Aggregation:
+    """How the totals of a plan are read; QueryError if it has none."""
+    if plan.summary is None or plan.summary.is_distinct:
+        raise _no_totals(what)
+    return Aggregation(plan.summary, plan.leaving)
+
+
+def aggregation_record(plan: JoinPlan) -> dict[str, Any]:
+    """What a query's record says of its aggregation, so that totals need no query; {} if it has none."""
+    summary = plan.summary
+    if summary is None or summary.is_distinct:
+        return {}
+    return {
+        RECORD: {
+            "columns": json.loads(plan.leaving.metadata[SPARK_SCHEMA]),
+            "groups": summary.groups,
+            "calls": [{"function": call.function, "arguments": list(call.arguments)} for call in summary.calls],
+            "over_us": summary.over_us,
+            "ansi": summary.ansi,
+            "ordered": summary.ordered,
+        }
+    }
+
+
+def recorded_aggregation(checkpoint: Checkpoint, location: str) -> Aggregation:
+    """The aggregation of a checkpoint's query."""
+    record = checkpoint.read_query()
+    if record is None:
+        raise StorageError(
+            f"There is no checkpoint of Braid's at {location}.",
+            hint="Give the checkpointLocation of a query that has been started.",
+        )
+    if RECORD not in record:
+        raise _no_totals(f"the query of the checkpoint {location}")
+    content = record[RECORD]
+    struct = StructType.fromJson(content["columns"])
+    metadata = {SPARK_SCHEMA: json.dumps(content["columns"]).encode()}
+    columns = to_arrow_schema(struct, timezone="UTC").with_metadata(metadata)
+    calls = tuple(Call(call["function"], tuple(call["arguments"])) for call in content["calls"])
+    values = to_arrow_schema(StructType(struct.fields[: content["groups"] + len(calls)]), timezone="UTC")
+    summary = Summary(
+        groups=content["groups"],
+        calls=calls,
+        over_us=content["over_us"],
+        updates="batched",
+        time_of="result" if content["ordered"] or content["over_us"] is not None else None,
+        ansi=content["ansi"],
+        schema=values,
+        ordered=content["ordered"],
+    )
+    return Aggregation(summary, columns)
+
+
+def read_totals(
+    spark: SparkSession, location: str, aggregation: Aggregation, newest: Callable[[], Manifest | None]
+) -> DataFrame:
+    """The totals after the step of one manifest, which `newest` gives: the newest that is committed."""
+    use_this_python(spark)
+    for attempt in range(ATTEMPTS):
+        try:
+            manifest = newest()
+        except CorruptStateError:  # of a run elsewhere: the manifest may be gone between listing and reading
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        try:
+            return _computed(spark, location, aggregation, manifest)
+        except (PySparkException, Py4JError) as error:
+            if _step(newest()) == _step(manifest):
+                raise _explained(location, error) from error
+    raise RunFailedError(
+        f"The totals of {location} could not be read in {ATTEMPTS} attempts: each time the run had gone on and deleted "
+        "state that it no longer needs.",
+        hint="Read them between two steps: make the trigger interval longer, or stop the run first.",
+    )
+
+
+def _computed(spark: SparkSession, location: str, aggregation: Aggregation, manifest: Manifest | None) -> DataFrame:
+    view = None if manifest is None else manifest.view
+    view = View(parts=1) if view is None else view
+    schema = StructType.fromJson(json.loads(aggregation.columns.metadata[SPARK_SCHEMA]))
+    parts = spark.range(0, view.parts, 1, min(view.parts, slot_count(spark)))
+    # Computed now, and kept by Spark until nobody holds the DataFrame: it stays right when the blocks are gone.
+    return map_batches(parts, TotalsFunction(location, aggregation, view), schema).localCheckpoint(eager=True)
+
+
+def _step(manifest: Manifest | None) -> int:
+    return -1 if manifest is None else manifest.step
+
+
+def _no_totals(what: str) -> QueryError:
+    return QueryError(
+        f"Totals were asked for, but {what} has no aggregation.",
+        hint="Totals are those of .groupBy(...).agg(...); results of other queries are what their sink holds.",
+    )
+
+
+def _explained(location: str, error: Exception) -> BraidError:
+    text = str(error)
+    corrupt = CORRUPT.search(text)
+    if corrupt is not None:
+        return CorruptStateError(
+            f"The totals of {location} could not be read: {corrupt[1]}",
+            hint="Restore the file from a copy of the checkpoint.",
+        )
+    return RunFailedError(f"The totals of {location} could not be read: a Spark job failed.", detail=shortened(text))
