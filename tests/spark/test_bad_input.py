@@ -164,7 +164,7 @@ class Table:
 
     def __init__(self, spark: SparkSession, place: Path) -> None:
         self._spark = spark
-        self._place = self.place = place
+        self._place = place
         for name, batches in ROWS.items():
             (place / name).mkdir()
             for number, rows in enumerate(batches):
