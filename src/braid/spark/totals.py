@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from braid.engine.tasks.aggregate.totals import Aggregation, TotalsFunction
+from braid.engine.tasks.aggregate.totals import StoredAggregation, TotalsFunction
 from braid.engine.tasks.stamping import SPARK_SCHEMA
 from braid.errors import BraidError, CorruptStateError, QueryError, RunFailedError, StorageError, shortened
 from braid.plan.join import JoinPlan
@@ -32,11 +32,11 @@ ATTEMPTS = 20
 CORRUPT = re.compile(r"CorruptStateError: (.*)")
 
 
-def aggregation_of(plan: JoinPlan, what: str) -> Aggregation:
+def aggregation_of(plan: JoinPlan, what: str) -> StoredAggregation:
     """How the totals of a plan are read; QueryError if it has none."""
     if plan.summary is None or plan.summary.is_distinct:
         raise _no_totals(what)
-    return Aggregation(plan.summary, plan.leaving)
+    return StoredAggregation(plan.summary, plan.leaving)
 
 
 def aggregation_record(plan: JoinPlan) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def aggregation_record(plan: JoinPlan) -> dict[str, Any]:
     }
 
 
-def recorded_aggregation(checkpoint: Checkpoint, location: str) -> Aggregation:
+def recorded_aggregation(checkpoint: Checkpoint, location: str) -> StoredAggregation:
     """The aggregation of a checkpoint's query."""
     record = checkpoint.read_query()
     if record is None:
@@ -82,11 +82,11 @@ def recorded_aggregation(checkpoint: Checkpoint, location: str) -> Aggregation:
         schema=values,
         ordered=content["ordered"],
     )
-    return Aggregation(summary, columns)
+    return StoredAggregation(summary, columns)
 
 
 def read_totals(
-    spark: SparkSession, location: str, aggregation: Aggregation, newest: Callable[[], Manifest | None]
+    spark: SparkSession, location: str, aggregation: StoredAggregation, newest: Callable[[], Manifest | None]
 ) -> DataFrame:
     """The totals after the step of one manifest, which `newest` gives: the newest that is committed."""
     use_this_python(spark)
@@ -109,7 +109,7 @@ def read_totals(
     )
 
 
-def _computed(spark: SparkSession, location: str, aggregation: Aggregation, manifest: Manifest | None) -> DataFrame:
+def _computed(spark: SparkSession, location: str, aggregation: StoredAggregation, manifest: Manifest | None) -> DataFrame:
     view = None if manifest is None else manifest.view
     view = View(parts=1) if view is None else view
     schema = StructType.fromJson(json.loads(aggregation.columns.metadata[SPARK_SCHEMA]))

@@ -24,7 +24,7 @@ ROWS_PER_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
-class Aggregation:
+class StoredAggregation:
     """How a view is read: the summary it is of, and the columns of its totals, the result time of ordered ones last."""
 
     summary: Summary
@@ -32,7 +32,7 @@ class Aggregation:
 
 
 def part_totals(
-    aggregation: Aggregation, view: View, part: int, reader: Callable[[str], BlockReader]
+    aggregation: StoredAggregation, view: View, part: int, reader: Callable[[str], BlockReader]
 ) -> pa.RecordBatch:
     """The groups of a part with their values; those without results are left out, except the group of all results."""
     summary = aggregation.summary
@@ -71,7 +71,7 @@ def _live_tables(summary: Summary, view: View, part: int, reader: Callable[[str]
 class TotalsFunction:
     """What Spark maps over the numbers of the parts."""
 
-    def __init__(self, location: str, aggregation: Aggregation, view: View) -> None:
+    def __init__(self, location: str, aggregation: StoredAggregation, view: View) -> None:
         self._location = location
         self._aggregation = aggregation
         self._view = view
