@@ -22,7 +22,7 @@ from benchmarks.peers.braid import build_condition
 from benchmarks.peers.streaming import Places, follow, open_inputs, open_session
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import row_counts
-from braid.plan.summary import Updates
+from braid.plan.aggregation import Updates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

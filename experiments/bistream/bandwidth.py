@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.spreading import sent_bytes
-from braid.plan.summary import Updates
+from braid.plan.aggregation import Updates
 from experiments.bistream.counting import SLOTS, count
 from experiments.bistream.models import model, settings_for
 from experiments.bistream.queries import QUERIES, TpchQuery
@@ -22,7 +22,7 @@ def moved(size: Size) -> Outcome:
         rates = _stream_bytes(query)
         found = {}
         for setting in settings_for(name, SETTINGS):
-            question, strategy = query.draft()[0].question(), model(setting)
+            question, strategy = query.draft()[0].logical_plan(), model(setting)
             run = count(question, strategy, query.whole())
             layout = strategy.layout(build_plan(question), SLOTS)
             expected = sent_bytes(layout, rates)
@@ -65,7 +65,7 @@ def updates(size: Size) -> Outcome:
             draft, left, right = size.query(name).draft()
             group, value = (left["nation"], right["extendedprice"]) if name != "band" else (left["shipmode"], None)
             calls = [("count", ())] if value is None else [("sum", (value,))]
-            question = draft.aggregate([group], *calls, updates=way).question()
+            question = draft.aggregate([group], *calls, updates=way).logical_plan()
             run = count(question, model("JB16"), size.query(name).tables())
             sent[way] = sum(step["summary"]["updateBytes"] for step in run.steps)
         rows.append((name, f"{sent['batched']:,}", f"{sent['immediate']:,}"))
@@ -90,6 +90,6 @@ def updates(size: Size) -> Outcome:
 
 def _stream_bytes(query: TpchQuery) -> list[float]:
     """The bytes of each stream, stored once."""
-    question = query.draft()[0].question()
+    question = query.draft()[0].logical_plan()
     (tables,) = query.whole()
     return [float(count(question, model("JB8"), [{name: table}]).bytes_taken_in) for name, table in tables.items()]

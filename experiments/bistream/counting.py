@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from braid.optimizer.strategies import Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing import InlineQuery
 
 ROWS_PER_BATCH = 1 << 16
@@ -45,7 +45,7 @@ class Counted:
         return self.total("bytesMoved") - received
 
 
-def count(question: Question, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:
+def count(question: LogicalPlan, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:
     """Run a question over its batches, and keep what each step said."""
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
         query = InlineQuery(question, directory, strategy=strategy, slots=SLOTS, rows_per_batch=ROWS_PER_BATCH)

@@ -18,12 +18,14 @@ def stored(size: Size) -> Outcome:
     for name in QUERIES:
         query = size.query(name)
         for setting in ("JB16", "JM16"):
-            runs[name, setting] = count(query.draft()[0].question(), model(setting), query.tables())
+            runs[name, setting] = count(query.draft()[0].logical_plan(), model(setting), query.tables())
     rows = []
     claims = []
     for name in QUERIES:
         once, copied = (runs[name, setting].last["stateRows"] for setting in ("JB16", "JM16"))
-        lone = count(size.query(name).draft()[0].question(), model("JB4"), size.query(name).tables()).last["stateRows"]
+        lone = count(size.query(name).draft()[0].logical_plan(), model("JB4"), size.query(name).tables()).last[
+            "stateRows"
+        ]
         rows.append((name, f"{lone:,}", f"{once:,}", f"{copied:,}", f"{copied / once:.2f}"))
         claims.append(
             Claim(
@@ -58,7 +60,7 @@ def volume(size: Size) -> Outcome:
         largest: dict[str, dict[int, float]] = {"JB": {}, "JM": {}}
         for kind, by_units in largest.items():
             for units in UNITS:
-                run = count(query.draft()[0].question(), model(f"{kind}{units}"), query.tables())
+                run = count(query.draft()[0].logical_plan(), model(f"{kind}{units}"), query.tables())
                 by_units[units] = run.volumes[-1] * size.unit_rows * units / run.last["stateRows"]
         growth = {kind: by_units[64] / by_units[4] for kind, by_units in largest.items()}
         rows += [
@@ -91,7 +93,7 @@ def windows(size: Size) -> Outcome:
     fitting, rippling = {}, {}
     for setting in TABLE_4:
         query = size.query("q5", window_seconds=size.batches / 4)
-        run = count(query.draft()[0].question(), model(setting), query.tables())
+        run = count(query.draft()[0].logical_plan(), model(setting), query.tables())
         units = int(setting[2:])
         full = [step for step in run.steps if step["batchId"] > size.batches / 2]
         rows_a_second = sum(step["stateRows"] for step in full) / len(full) / (size.batches / 4)

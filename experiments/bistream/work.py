@@ -31,7 +31,7 @@ def busiest(size: Size) -> Outcome:
     for name in QUERIES:
         query = size.query(name)
         for setting in settings_for(name, SETTINGS):
-            question, strategy = query.draft()[0].question(), model(setting)
+            question, strategy = query.draft()[0].logical_plan(), model(setting)
             layout = strategy.layout(build_plan(question), SLOTS)
             found[name, setting] = _busiest(units_of(layout, 2), count(question, strategy, query.tables()))
     claims = [claim for name in QUERIES for claim in _claims(name, found)]

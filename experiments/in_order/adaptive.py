@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from braid.control.ordering import Ordering, blend, choose_holds, nothing_waits
+from braid.control.ordering import Ordering, blend, choose_buffered, nothing_buffered
 from braid.testing import ManualClock
 from experiments.in_order.arrivals import FAST, SLOW, Floats
 from experiments.in_order.rows import NEVER, Rows
@@ -56,7 +56,7 @@ class _Controller:
         self._by_stream = [rows.arrivals.of(stream) for stream in (SLOW, FAST)]
         self._ordering = ordering
         self._clock = ManualClock()
-        self._waiting = nothing_waits(2)
+        self._waiting = nothing_buffered(2)
         self._since = 0.0
         self._seen = (0, 0)
         self._busy = [0.0, 0.0]
@@ -65,7 +65,7 @@ class _Controller:
 
     def ready(self, row: int) -> float:
         """When a row may be looked up."""
-        if self._waiting.holds == "rows":
+        if self._waiting.buffered_kind == "rows":
             return self._reached[row]
         return max(self._times[row], self._since)
 
@@ -93,11 +93,11 @@ class _Controller:
             moved=frontier != self._waiting.frontier_us,
         )
         waiting = replace(self._waiting, pace=pace, frontier_us=frontier)
-        holds, said = choose_holds(self._ordering, waiting, slots=1)
-        if holds != waiting.holds:
+        holds, said = choose_buffered(self._ordering, waiting, slots=1)
+        if holds != waiting.buffered_kind:
             self.switches += [Switch(second, holds, text) for text in said]
             self._since = second
-        self._waiting = replace(waiting, holds=holds)
+        self._waiting = replace(waiting, buffered_kind=holds)
         self._seen, self._busy, self._pairs = (came[SLOW], came[FAST]), [0.0, 0.0], 0.0
 
     def _frontier(self, came: tuple[int, ...]) -> int | None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.plan.expressions import Expression
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Condition,
     Draft,
@@ -76,7 +76,7 @@ class Case:
     started_ms: tuple[int, ...] | None = None
 
     @cached_property
-    def question(self) -> Question:
+    def logical_plan(self) -> LogicalPlan:
         draft = Draft()
         made = {
             stream.name: draft.stream(
@@ -92,7 +92,7 @@ class Case:
         }
         for predicate in self.predicates:
             draft.on(predicate.make(made))
-        return draft.ordered().question() if self.ordered else draft.question()
+        return draft.ordered().logical_plan() if self.ordered else draft.logical_plan()
 
     @cached_property
     def expected(self) -> Counter[tuple[Any, ...]]:
@@ -162,28 +162,28 @@ def same_columns(case: Case, other: Case, results: Counter[tuple[Any, ...]]) -> 
     )
 
 
-def strategies(question: Question, chance: random.Random) -> list[Strategy]:
+def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strategy]:
     """Every kind of strategy that can run the question, with random units."""
-    streams = len(question.streams)
+    streams = len(logical_plan.streams)
     found: list[Strategy] = [Auto(), Biclique(tuple(chance.randint(1, 4) for _ in range(streams)))]
-    if build_plan(question).common_part is not None:
+    if build_plan(logical_plan).common_part is not None:
         groups = tuple(chance.randint(1, 4) for _ in range(streams))
         found.append(Partitioned(chance.randint(1, 5)))
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
-    found += trees(question, chance)
+    found += trees(logical_plan, chance)
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
 
 
-def trees(question: Question, chance: random.Random) -> list[Biclique]:
+def trees(logical_plan: LogicalPlan, chance: random.Random) -> list[Biclique]:
     """Trees of bicliques with random units; none where windows count rows, which they cannot do."""
-    streams = len(question.streams)
-    if streams > 2 and any(stream.window_rows is not None for stream in question.streams):
+    streams = len(logical_plan.streams)
+    if streams > 2 and any(stream.window_rows is not None for stream in logical_plan.streams):
         return []
     found = [Biclique(tuple(chance.randint(1, 4) for _ in range(streams)), shape="tree")]
-    if build_plan(question).common_part is not None:
+    if build_plan(logical_plan).common_part is not None:
         groups = tuple(chance.randint(1, 3) for _ in range(streams))
         found.append(Biclique(tuple(chance.randint(parts, 4) for parts in groups), groups, shape="tree"))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=7), shape="tree"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from braid.control.ordering import Ordering
 from braid.optimizer.strategies import Auto, Biclique, Matrix
-from braid.plan.summary import Function
+from braid.plan.aggregation import Function
 from tests.properties.restarts import PREDICATES, TYPES, Asked
 
 

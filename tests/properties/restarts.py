@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from braid.control.ordering import Ordering
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Strategy
+from braid.plan.aggregation import Function, Updates
 from braid.plan.expressions import Expression
-from braid.plan.question import Question
-from braid.plan.summary import Function, Updates
+from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Condition,
     Draft,
@@ -29,8 +29,8 @@ from braid.testing import (
     less_or_equal,
     on_time_rows,
 )
+from braid.testing.drafts import ARROW_TYPES
 from braid.testing.oracle import answer
-from braid.testing.questions import ARROW_TYPES
 
 Row = dict[str, Any]
 Value = tuple[Any, ...]
@@ -135,7 +135,7 @@ class Asked:
     policy: Ordering = Ordering("sync-filter", 0.3)  # noqa: RUF009 (frozen)
     slots: int = 2
 
-    def question(self) -> Question:
+    def logical_plan(self) -> LogicalPlan:
         draft = Draft()
         streams = {
             source.name: draft.stream(
@@ -161,8 +161,8 @@ class Asked:
             draft.distinct(*chosen.values())
         else:
             draft.select(**chosen)
-        question = draft.ordered().question() if self.ordered else draft.question()
-        return replace(question, time_zone=self.time_zone, ansi=self.ansi)
+        logical_plan = draft.ordered().logical_plan() if self.ordered else draft.logical_plan()
+        return replace(logical_plan, time_zone=self.time_zone, ansi=self.ansi)
 
     def tables(self, batch: dict[str, list[Row]]) -> dict[str, pa.Table]:
         """A batch's rows as this query's sources would bring them."""

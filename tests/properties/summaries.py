@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.plan.summary import Function, Updates
+from braid.plan.aggregation import Function, Updates
 from braid.testing import Draft
 from braid.testing.expressions import equal, less_or_equal
 

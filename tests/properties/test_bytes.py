@@ -14,10 +14,10 @@ from braid.control.ordering import Ordering
 from braid.errors import PredicateError
 from braid.kernels.readable import readable, shown
 from braid.plan.instants import iso_time
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing import Draft, InlineQuery
+from braid.testing.drafts import ARROW_TYPES
 from braid.testing.expressions import coalesce, equal, less
-from braid.testing.questions import ARROW_TYPES
 
 SECOND = 1_000_000
 VALUES = [
@@ -58,10 +58,10 @@ def two() -> tuple[Draft, Any, Any]:
     return draft, *(draft.stream(n, {"id": "bigint", "k": "string"}, window_us=10 * SECOND) for n in ("a", "b"))
 
 
-def run(question: Question, place: Path, a: list[Row], b: list[Row]) -> list[dict[str, Any]]:
+def run(logical_plan: LogicalPlan, place: Path, a: list[Row], b: list[Row]) -> list[dict[str, Any]]:
     """All results, strings as their bytes."""
-    ordering = Ordering("filter-order", 0.3) if question.ordered else None
-    query = InlineQuery(question, str(place), ordering=ordering)
+    ordering = Ordering("filter-order", 0.3) if logical_plan.ordered else None
+    query = InlineQuery(logical_plan, str(place), ordering=ordering)
     half = len(a) // 2
     query.run(0, {"a": table(a[:half]), "b": table(b[:half])})
     query.run(1, {"a": table(a[half:], 1), "b": table(b[half:], 1)})
@@ -81,7 +81,7 @@ def ids(found: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 def test_keys_are_equal_by_their_bytes(tmp_path: Path) -> None:
     draft, a, b = two()
-    found = run(draft.on(equal(a["k"], b["k"])).question(), tmp_path, A, B)
+    found = run(draft.on(equal(a["k"], b["k"])).logical_plan(), tmp_path, A, B)
     assert ids(found) == sorted((x, y) for x, k in A for y, m in B if k is not None and k == m)
     assert all(row["a_k"] == row["b_k"] == A[row["a_id"]][1] for row in found)
 
@@ -90,7 +90,7 @@ def test_keys_are_equal_by_their_bytes(tmp_path: Path) -> None:
 def test_texts_are_compared_by_their_bytes(tmp_path: Path, ordered: bool) -> None:
     draft, a, b = two()
     draft.on(less(coalesce(a["k"], b["k"]), b["k"]))
-    found = run((draft.ordered() if ordered else draft).question(), tmp_path, A, B)
+    found = run((draft.ordered() if ordered else draft).logical_plan(), tmp_path, A, B)
     assert ids(found) == sorted((x, y) for x, k in A for y, m in B if m is not None and (m if k is None else k) < m)
 
 
@@ -98,7 +98,7 @@ def test_groups_extremes_and_distinct_rows_are_of_bytes(tmp_path: Path) -> None:
     draft, a, b = two()
     draft.aggregate([a["k"]], ("count", ()), ("min", (b["k"],)), ("max", (b["k"],)), ("count_distinct", (b["k"],)))
     newest: dict[bytes | None, tuple[Any, ...]] = {}
-    for row in run(draft.question(), tmp_path / "groups", A, B):
+    for row in run(draft.logical_plan(), tmp_path / "groups", A, B):
         group, *values = row.values()
         newest[group] = tuple(values)
     others = [k for _, k in B if k is not None]
@@ -107,7 +107,7 @@ def test_groups_extremes_and_distinct_rows_are_of_bytes(tmp_path: Path) -> None:
     assert newest == expected
 
     draft, a, b = two()
-    found = run(draft.distinct(a["k"]).question(), tmp_path / "distinct", A, B)
+    found = run(draft.distinct(a["k"]).logical_plan(), tmp_path / "distinct", A, B)
     assert Counter(next(iter(row.values())) for row in found) == Counter({k for _, k in A})
 
 
@@ -115,7 +115,7 @@ def test_windows_of_rows_break_ties_by_bytes(tmp_path: Path) -> None:
     draft = Draft()
     for name in ("a", "b"):
         draft.stream(name, {"id": "bigint", "k": "string"}, window_us=None, window_rows=3)
-    found = run(draft.ordered().question(), tmp_path, A, B)
+    found = run(draft.ordered().logical_plan(), tmp_path, A, B)
     assert found
     late = defaultdict(list)
     for number, k in B:
@@ -132,7 +132,7 @@ def test_a_function_that_decodes_them_is_told_how_not_to(tmp_path: Path) -> None
         return pa.array([x == y for x, y in zip(left.to_pylist(), right.to_pylist(), strict=True)])
 
     with pytest.raises(PredicateError, match="raised UnicodeDecodeError") as caught:
-        run(draft.on_function(same, a["k"], b["k"]).question(), tmp_path, A, B)
+        run(draft.on_function(same, a["k"], b["k"]).logical_plan(), tmp_path, A, B)
     assert "array.cast(pa.binary())" in caught.value.hint
 
 

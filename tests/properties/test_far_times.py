@@ -76,12 +76,14 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_far_times_give_the_oracles_rows_through_restarts(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     case = far_case(make_case(seed), chance).restarted()
-    choices, clock = strategies(case.question, chance), ManualClock(case.clock_ms[0])
+    choices, clock = strategies(case.logical_plan, chance), ManualClock(case.clock_ms[0])
     got = None
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         strategy = chance.choice(choices)
-        query = InlineQuery(case.question, str(tmp_path), strategy=strategy, slots=chance.randint(1, 3), clock=clock)
+        query = InlineQuery(
+            case.logical_plan, str(tmp_path), strategy=strategy, slots=chance.randint(1, 3), clock=clock
+        )
         progress = query.run(batch, case.tables(batch))
         json.dumps(progress)
         got = results_of(case, query.published())
@@ -114,9 +116,9 @@ def test_ordered_aggregates_hold_far_times(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, place = random_summary(chance), chance.choice((EARLIEST_US, YEAR_1, YEAR_57970, LATEST_US - 220))
     batches, expected = moved_by(random_batches(chance), place), Expected(asked)
-    question, policy = draft(asked, True).ordered().question(), chance.choice(POLICIES)
+    logical_plan, policy = draft(asked, True).ordered().logical_plan(), chance.choice(POLICIES)
     for number, batch in enumerate(batches):
-        query = InlineQuery(question, str(tmp_path), strategy=some_strategy(chance), ordering=policy)
+        query = InlineQuery(logical_plan, str(tmp_path), strategy=some_strategy(chance), ordering=policy)
         query.run(number, tables_of(batch))
         expected.batch(batch, 0)
         expected.check(query.published(), (asked, policy, number))
@@ -129,9 +131,9 @@ def test_ordered_aggregates_hold_far_times(seed: int, tmp_path: Path) -> None:
 def test_aggregates_of_far_times_are_those_of_near_ones(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, batches, strategy = random_summary(chance), random_batches(chance), some_strategy(chance)
-    question, found = draft(asked, True).question(), []
+    logical_plan, found = draft(asked, True).logical_plan(), []
     for place in (0, EARLIEST_US, YEAR_57970, LATEST_US - 220):
-        query = InlineQuery(question, str(tmp_path / str(place)), strategy=strategy)
+        query = InlineQuery(logical_plan, str(tmp_path / str(place)), strategy=strategy)
         for number, batch in enumerate(moved_by(batches, place)):
             query.run(number, tables_of(batch))
         found.append(near_rows(query.published(), place))
@@ -170,7 +172,7 @@ def query_of(directory: Path, clock: ManualClock, **options: Any) -> InlineQuery
     draft = Draft()
     draft.stream("a", {"id": "bigint"}, window_us=60_000_000, **options)
     draft.stream("b", {"id": "bigint"}, window_us=60_000_000)
-    return InlineQuery(draft.question(), str(directory), clock=clock)
+    return InlineQuery(draft.logical_plan(), str(directory), clock=clock)
 
 
 HOUR_US = 3_600_000_000

@@ -16,8 +16,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
-from braid.engine.tasks import exchange, ingest, probe, results, work
-from braid.engine.tasks import intermediate as derived
+from braid.engine.tasks import exchange, ingest, intermediate, probe, results, work
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
 from braid.optimizer.strategies import Strategy
@@ -38,7 +37,7 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),
     (probe, "ROWS_AT_ONCE", 3),
     (exchange, "ROWS_PER_SEGMENT", 3),
-    (derived, "ROWS_PER_SEGMENT", 3),
+    (intermediate, "ROWS_PER_SEGMENT", 3),
     (results, "ROWS_PER_GROUP", 4),
     (results, "ROWS_PER_FILE", 16),
     (kernel, "PAIRS_AT_ONCE", 5),
@@ -58,7 +57,7 @@ def run(
 ) -> Counter[tuple[Any, ...]]:
     clock = ManualClock(case.clock_ms[0])
     query = InlineQuery(
-        case.question, str(directory), strategy=strategy, slots=slots, ingest_tasks=ingest_tasks, clock=clock
+        case.logical_plan, str(directory), strategy=strategy, slots=slots, ingest_tasks=ingest_tasks, clock=clock
     )
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
@@ -82,7 +81,7 @@ def test_the_engine_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", VARIED)
 def test_any_strategy_and_order_of_streams_gives_the_same_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed), random.Random(seed)
-    for number, strategy in enumerate(strategies(case.question, chance)):
+    for number, strategy in enumerate(strategies(case.logical_plan, chance)):
         slots, tasks = chance.randint(1, 4), chance.randint(1, 3)
         got = run(case, tmp_path / str(number), strategy, slots, tasks)
         assert got == case.expected, explain(case, got, (strategy, slots, tasks))
@@ -104,11 +103,11 @@ def test_any_cut_gives_the_same_rows_when_nothing_is_late(seed: int, tmp_path: P
 def test_restarts_with_other_strategies_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed).restarted(), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
-    choices = strategies(case.question, chance)
+    choices = strategies(case.logical_plan, chance)
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         query = InlineQuery(
-            case.question,
+            case.logical_plan,
             str(tmp_path),
             strategy=chance.choice(choices),
             slots=chance.randint(1, 4),
@@ -126,7 +125,7 @@ def test_limits_on_memory_and_blocks_change_no_rows(seed: int, tmp_path: Path, m
     for module, name, limit in CRAMPING:
         monkeypatch.setattr(module, name, limit)
     case, chance = make_case(seed), random.Random(seed)
-    strategy, tasks = chance.choice(strategies(case.question, chance)), chance.randint(1, 2)
+    strategy, tasks = chance.choice(strategies(case.logical_plan, chance)), chance.randint(1, 2)
     got = run(case, tmp_path, strategy, chance.randint(1, 3), tasks)
     assert got == case.expected, explain(case, got, strategy)
 
@@ -141,7 +140,7 @@ def test_storage_that_is_not_local_gives_the_same_rows(
     monkeypatch.setattr(work, "locate", lambda location: (files, location))
     monkeypatch.setattr(work, "copies_directory", lambda: str(tmp_path / "copies"))
     clock = ManualClock(case.clock_ms[0])
-    query = InlineQuery(case.question, "bucket", files=files, clock=clock)
+    query = InlineQuery(case.logical_plan, "bucket", files=files, clock=clock)
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         query.run(batch, case.tables(batch))

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from braid.engine.commands import IngestOrder, ProbeOrder
+from braid.engine.commands import IngestCommand, ProbeCommand
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.blocks import BlockReader
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal, less_or_equal
@@ -49,10 +49,10 @@ def turn_around(query: InlineQuery) -> None:
     cluster: Any = query.cluster
     ingest, probe = cluster.ingest, cluster.probe
 
-    def ingest_backwards(order: IngestOrder) -> list[dict[str, Any]]:
+    def ingest_backwards(order: IngestCommand) -> list[dict[str, Any]]:
         return list(reversed(ingest(order)))
 
-    def probe_backwards(order: ProbeOrder) -> list[dict[str, Any]]:
+    def probe_backwards(order: ProbeCommand) -> list[dict[str, Any]]:
         run, waiting = cluster._run, []
         cluster._run = waiting.append
         probe(order)
@@ -69,11 +69,11 @@ def watch(query: InlineQuery) -> tuple[list[str], list[int]]:
     taken_in: list[str] = []
     worked: list[int] = []
 
-    def taking(order: IngestOrder, stream: int, *rest: Any) -> dict[str, Any]:
+    def taking(order: IngestCommand, stream: int, *rest: Any) -> dict[str, Any]:
         taken_in.append((R, S)[stream])
         return dict(take(order, stream, *rest))
 
-    def looking_up(order: ProbeOrder, slot: int, attempt: int) -> dict[str, Any]:
+    def looking_up(order: ProbeCommand, slot: int, attempt: int) -> dict[str, Any]:
         worked.append(slot)
         return dict(look_up(order, slot, attempt))
 
@@ -107,7 +107,7 @@ def test_two_rows_that_match_are_joined_once(
     """Once with the row of s alone, once after one that matches nothing: where rows go round, in another unit."""
     slots = []
     for others in ([], [0]):
-        query = InlineQuery(question(predicate), str(tmp_path / str(others)), strategy=strategy, slots=SLOTS)
+        query = InlineQuery(logical_plan(predicate), str(tmp_path / str(others)), strategy=strategy, slots=SLOTS)
         taken_in, worked = watch(query)
         if backwards:
             turn_around(query)
@@ -123,9 +123,9 @@ def test_two_rows_that_match_are_joined_once(
         assert any(len(set(two)) == 2 for two in slots), f"the rows share a slot each time: {slots}"
 
 
-def question(predicate: str) -> Question:
+def logical_plan(predicate: str) -> LogicalPlan:
     draft = Draft()
     r = draft.stream(R, {"k": "bigint"}, window_us=10, lateness_us=None)
     s = draft.stream(S, {"k": "bigint"}, window_us=10, lateness_us=None)
     draft.on(equal(r["k"], s["k"]) if predicate == "equality" else less_or_equal(r["k"], s["k"]))
-    return draft.question()
+    return draft.logical_plan()

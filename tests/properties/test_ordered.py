@@ -16,8 +16,8 @@ import pytest
 
 from braid.control import merging, ordering, releasing
 from braid.control.ordering import Ordering
-from braid.engine.tasks.ordered import buffering as holding
-from braid.engine.tasks.ordered import ingest, release
+from braid.engine.tasks import ingest
+from braid.engine.tasks.ordered import buffering, release
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from tests.oracle.ordering import Releases
@@ -83,11 +83,11 @@ def outlive(
     by a flush. There are at most so many slots and ingest tasks.
     """
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
-    choices = strategies(case.question, chance)
+    choices = strategies(case.logical_plan, chance)
 
     def start(crash_at: int | None) -> InlineQuery:
         return InlineQuery(
-            case.question,
+            case.logical_plan,
             str(path),
             strategy=chance.choice(choices),
             slots=chance.randint(1, most),
@@ -123,9 +123,9 @@ def test_what_may_leave_has_left_in_order(seed: int, tmp_path: Path) -> None:
     case, chance = ordered_case(seed), random.Random(seed)
     for number, policy in enumerate(POLICIES):
         clock = ManualClock(case.clock_ms[0])
-        strategy, releases = chance.choice(strategies(case.question, chance)), oracle(case)
+        strategy, releases = chance.choice(strategies(case.logical_plan, chance)), oracle(case)
         query = InlineQuery(
-            case.question,
+            case.logical_plan,
             str(tmp_path / str(number)),
             strategy=strategy,
             slots=chance.randint(1, 3),
@@ -184,11 +184,11 @@ def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
     for module, name, value in (
         (ingest, "CHUNK_ROWS", 5),
         (ingest, "SAMPLED_TIMES", 2),
-        (holding, "ROWS_PER_SEGMENT", 3),
-        (holding, "CUTS", 3),
+        (buffering, "ROWS_PER_SEGMENT", 3),
+        (buffering, "CUTS", 3),
         (release, "ROWS_AT_ONCE", 4),
         (release, "SAMPLED", 2),
-        (releasing, "ROWS_WORTH_A_SLOT", 2),
+        (releasing, "MIN_ROWS_PER_SLOT", 2),
         (releasing, "MOST_FILES", 2),
         (merging, "FAN_IN", 2),
         (merging, "CLOSED_FAN_IN", 2),
@@ -199,9 +199,9 @@ def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
     monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
     query = InlineQuery(
-        case.question,
+        case.logical_plan,
         str(tmp_path),
-        strategy=chance.choice(strategies(case.question, chance)),
+        strategy=chance.choice(strategies(case.logical_plan, chance)),
         slots=chance.randint(1, 4),
         ingest_tasks=chance.randint(1, 3),
         clock=clock,

@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from braid.control import ordering, releasing, views
+from braid.control import aggregate_state, ordering, releasing
 from braid.control.ordering import Ordering
-from braid.engine.tasks.ordered import buffering as holding
-from braid.engine.tasks.ordered import partials, release
+from braid.engine.tasks.aggregate import partials
+from braid.engine.tasks.ordered import buffering, release
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.plan.join import RESULT_TIME
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import Condition, Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock, OracleStream
 from braid.testing.expressions import equal
@@ -57,11 +57,11 @@ def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small pieces, few files, so that small cases pass every way."""
     for module, name, value in (
         (partials, "ROWS_HELD", 5),
-        (views, "FEWEST_PARTS", 3),
-        (holding, "ROWS_PER_SEGMENT", 3),
+        (aggregate_state, "FEWEST_PARTS", 3),
+        (buffering, "ROWS_PER_SEGMENT", 3),
         (release, "ROWS_AT_ONCE", 4),
         (release, "SAMPLED", 2),
-        (releasing, "ROWS_WORTH_A_SLOT", 2),
+        (releasing, "MIN_ROWS_PER_SLOT", 2),
         (releasing, "MOST_FILES", 2),
     ):
         monkeypatch.setattr(module, name, value)
@@ -163,11 +163,11 @@ def test_every_step_lets_out_what_changed_in_order(seed: int, tmp_path: Path, mo
     monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
     asked, batches, idle = random_summary(chance), random_batches(chance), chance.choice((None, IDLE_MS))
     counted = chance.choice((None, None, None, 4))
-    question = draft(asked, True, idle_after_ms=idle, window_rows=counted).ordered().question()
+    logical_plan = draft(asked, True, idle_after_ms=idle, window_rows=counted).ordered().logical_plan()
     expected = Expected(asked, idle_after_ms=idle, window_rows=counted)
     clock, policy = ManualClock(0), chance.choice(POLICIES)
     slots, strategy = chance.randint(1, 3), some_strategy(chance)
-    query = InlineQuery(question, str(tmp_path), strategy=strategy, slots=slots, clock=clock, ordering=policy)
+    query = InlineQuery(logical_plan, str(tmp_path), strategy=strategy, slots=slots, clock=clock, ordering=policy)
     for number, batch in enumerate(batches):
         clock.advance(chance.choice((0, 30, 60)))
         query.run(number, tables_of(batch))
@@ -197,13 +197,13 @@ def test_the_sequence_does_not_depend_on_how_rows_are_cut(seed: int, tmp_path: P
     chance = random.Random(seed)
     asked = random_summary(chance)
     rows = {name: sorted(random_rows(chance, 30, 0) + random_rows(chance, 15, 40), key=_time) for name in "rs"}
-    question = draft(asked, True, lateness_us=0).ordered().question()
+    logical_plan = draft(asked, True, lateness_us=0).ordered().logical_plan()
     expected = Expected(asked, lateness_us=0)
     expected.batch(rows, 0)
     expected.flush()
     for policy in POLICIES:
         query = InlineQuery(
-            question,
+            logical_plan,
             str(tmp_path / policy.policy),
             strategy=some_strategy(chance),
             slots=chance.randint(1, 3),
@@ -224,14 +224,14 @@ def _time(row: dict[str, Any]) -> int:
 def test_crashes_restarts_and_switches_change_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, batches = random_summary(chance), random_batches(chance)
-    question, expected = draft(asked, True).ordered().question(), Expected(asked)
+    logical_plan, expected = draft(asked, True).ordered().logical_plan(), Expected(asked)
 
     def survive(action: Callable[[InlineQuery], object]) -> InlineQuery:
         for crash_at in (chance.randint(1, 12), chance.randint(1, 30), None):
             files = LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at)
             try:
                 query = InlineQuery(
-                    question,
+                    logical_plan,
                     str(tmp_path),
                     strategy=some_strategy(chance),
                     slots=chance.randint(1, 3),
@@ -258,8 +258,8 @@ def blocks_left(query: InlineQuery) -> int:
     """How many files lie among the blocks that the manifest does not name."""
     manifest = query.steps.manifest
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
-    named |= set() if manifest.view is None else {block.file for block in manifest.view.blocks}
-    named |= set() if manifest.waiting is None else {block.file for block in manifest.waiting.results}
+    named |= set() if manifest.aggregate is None else {block.file for block in manifest.aggregate.blocks}
+    named |= set() if manifest.order_state is None else {block.file for block in manifest.order_state.results}
     return len(set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) - named)
 
 
@@ -267,13 +267,13 @@ MINUTE = 60_000_000
 OVER = 10 * MINUTE
 
 
-def distinct_items() -> Question:
+def distinct_items() -> LogicalPlan:
     """SELECT COUNT(DISTINCT S.item) over 10 minutes of S join T on item, both windows 10 minutes."""
     written = Draft()
     s = written.stream("s", {"item": "string"}, window_us=OVER)
     t = written.stream("t", {"item": "string"}, window_us=OVER)
     written.on(equal(s["item"], t["item"]))
-    return written.aggregate([], ("count_distinct", (s["item"],)), over_us=OVER).ordered().question()
+    return written.aggregate([], ("count_distinct", (s["item"],)), over_us=OVER).ordered().logical_plan()
 
 
 def item_rows(chance: random.Random, count: int) -> list[dict[str, Any]]:
@@ -320,8 +320,8 @@ def test_an_item_that_comes_again_at_the_last_moment_counts_once(pieces: int, tm
 def test_a_silent_stream_lets_changes_go_by_the_clock(tmp_path: Path) -> None:
     clock = ManualClock(0)
     asked = Asked((), (("count", ()),), None, "batched")
-    question = draft(asked, True, lateness_us=0, idle_after_ms=IDLE_MS).ordered().question()
-    query = InlineQuery(question, str(tmp_path), clock=clock, ordering=POLICIES[1])
+    logical_plan = draft(asked, True, lateness_us=0, idle_after_ms=IDLE_MS).ordered().logical_plan()
+    query = InlineQuery(logical_plan, str(tmp_path), clock=clock, ordering=POLICIES[1])
     row = {"k": 1, "f": 0.0, "t": "a"}
     progress = query.run(0, tables_of({"r": [{"ts": 10, **row}, {"ts": 20, **row}], "s": [{"ts": 5, **row}]}))
     assert progress is not None
@@ -337,14 +337,14 @@ def test_distinct_rows_with_a_time_are_forgotten(tmp_path: Path) -> None:
     """Selected with an event time they cannot come again once the window has passed; without, they can."""
     for columns, remembered in ((("r_k", "r_ts"), 20), (("r_k",), 4)):
         asked = Asked(columns, None, None, "batched")
-        question = draft(asked, True, lateness_us=0).ordered().question()
-        query = InlineQuery(question, str(tmp_path / str(remembered)), ordering=POLICIES[0])
+        logical_plan = draft(asked, True, lateness_us=0).ordered().logical_plan()
+        query = InlineQuery(logical_plan, str(tmp_path / str(remembered)), ordering=POLICIES[0])
         expected = Expected(asked, lateness_us=0)
         for number in range(30):
             rows = [{"ts": 40 * number + n, "k": n % 4, "f": 0.0, "t": "a"} for n in range(4)]
             query.run(number, tables_of({"r": rows, "s": rows}))
             expected.batch({"r": rows, "s": rows}, 0)
         expected.check(query.published(), columns)
-        view = query.steps.manifest.view
+        view = query.steps.manifest.aggregate
         assert view is not None
         assert sum(block.rows for block in view.blocks) <= remembered

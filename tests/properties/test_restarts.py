@@ -26,7 +26,7 @@ BATCHES = 4
 
 def started(asked: Asked, directory: Path) -> InlineQuery:
     return InlineQuery(
-        asked.question(),
+        asked.logical_plan(),
         str(directory),
         strategy=asked.strategy,
         slots=asked.slots,

@@ -78,13 +78,18 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     chance = random.Random(seed)
     monkeypatch.setattr(keeping, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
-    question = draft(by_key, window).question()
+    logical_plan = draft(by_key, window).logical_plan()
     strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
     clock = ManualClock(0)
     scaled = InlineQuery(
-        question, str(tmp_path / "scaled"), strategy=strategy, slots=2, clock=clock, elasticity=elastic(chance, window)
+        logical_plan,
+        str(tmp_path / "scaled"),
+        strategy=strategy,
+        slots=2,
+        clock=clock,
+        elasticity=elastic(chance, window),
     )
-    fixed = InlineQuery(question, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
+    fixed = InlineQuery(logical_plan, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
     adaptations: list[str] = []
     for number, tables in enumerate(batches_of(chance)):
         clock.now_ms += 10
@@ -104,9 +109,9 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
 def test_a_crash_in_the_middle_of_a_scaling_changes_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     window = chance.choice((30, None))
-    question = draft(by_key=True, window_us=window).question()
+    logical_plan = draft(by_key=True, window_us=window).logical_plan()
     batches, settings = batches_of(chance), elastic(chance, window)
-    fixed = InlineQuery(question, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
+    fixed = InlineQuery(logical_plan, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
     for number, tables in enumerate(batches):
         fixed.run(number, tables)
     clock, batch, crashes = ManualClock(0), 0, 0
@@ -114,7 +119,7 @@ def test_a_crash_in_the_middle_of_a_scaling_changes_nothing(seed: int, tmp_path:
         files = FailingFiles(LocalFiles(), chance.randint(5, 40) if crashes < 25 else None, "before")
         try:
             query = InlineQuery(
-                question,
+                logical_plan,
                 str(tmp_path / "scaled"),
                 strategy=Biclique((4, 4), (2, 2)),
                 files=files,
@@ -136,14 +141,14 @@ def test_a_crash_in_the_middle_of_a_scaling_changes_nothing(seed: int, tmp_path:
 @pytest.mark.parametrize("window_us", [30, None])
 def test_a_matrix_grows_by_rows_and_columns_and_its_copies_with_it(window_us: int | None, tmp_path: Path) -> None:
     chance = random.Random(5)
-    question = draft(by_key=False, window_us=window_us).question()
+    logical_plan = draft(by_key=False, window_us=window_us).logical_plan()
     batches = batches_of(chance)
     shapes: list[Strategy] = [Matrix(2, 2), Matrix(3, 2), Matrix(3, 3), Matrix(2, 3)]
-    fixed = InlineQuery(question, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
+    fixed = InlineQuery(logical_plan, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
     for number, tables in enumerate(batches):
         fixed.run(number, tables)
         shape = shapes[number * len(shapes) // len(batches)]
-        grown = InlineQuery(question, str(tmp_path / "grown"), strategy=shape, slots=2)
+        grown = InlineQuery(logical_plan, str(tmp_path / "grown"), strategy=shape, slots=2)
         grown.run(number, tables)
     assert rows_of(grown) == rows_of(fixed)
     assert {block.epoch for block in grown.steps.manifest.blocks} == {3}

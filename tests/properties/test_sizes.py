@@ -21,11 +21,11 @@ from braid.engine.tasks import ingest, probe, results
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.blocks import BlockWriter
 from braid.testing import Draft, InlineQuery
+from braid.testing.drafts import ARROW_TYPES
 from braid.testing.expressions import equal, less, less_or_equal
-from braid.testing.questions import ARROW_TYPES
 
 LIMIT = 600
 # Where every update reads all partial totals once a piece, a few hundred pieces would take seconds.
@@ -34,7 +34,7 @@ SECOND = 1_000_000
 # Offsets and validity of a piece beyond what its rows are counted with.
 SLACK = 64
 
-Joined = tuple[Question, tuple[str, ...]]
+Joined = tuple[LogicalPlan, tuple[str, ...]]
 
 
 def columns(value: str = "string") -> dict[str, str]:
@@ -137,11 +137,11 @@ def rows(chance: random.Random, count: int, second: int) -> pa.Table:
     )
 
 
-def answer(question: Question, strategy: Strategy | None, place: Path, seed: int) -> Counter[tuple[Any, ...]]:
+def answer(logical_plan: LogicalPlan, strategy: Strategy | None, place: Path, seed: int) -> Counter[tuple[Any, ...]]:
     chance = random.Random(seed)
-    ordering = Ordering("filter-order", 0.3) if question.ordered else None
-    query = InlineQuery(question, str(place), strategy=strategy, ordering=ordering, rows_per_batch=1000)
-    names = [stream.name for stream in question.streams]
+    ordering = Ordering("filter-order", 0.3) if logical_plan.ordered else None
+    query = InlineQuery(logical_plan, str(place), strategy=strategy, ordering=ordering, rows_per_batch=1000)
+    names = [stream.name for stream in logical_plan.streams]
     for batch in range(3):
         query.run(batch, {name: rows(chance, 44 // len(names) - 8, 3 * batch) for name in names})
     if ordering is not None:
@@ -168,8 +168,8 @@ class Watch:
             add(self, unit, route, batch, *times)
 
         def flushed(self: results.ResultWriter) -> None:
-            parts = self._held.parts
-            watch.seen.append(("a row group", self._held.rows, sum(part.nbytes for part in parts)))
+            parts = self._buffered.parts
+            watch.seen.append(("a row group", self._buffered.rows, sum(part.nbytes for part in parts)))
             flush(self)
 
         patch.setattr(BlockWriter, "add", watched)
@@ -198,11 +198,11 @@ def test_pieces_are_bounded_by_bytes(case: str, tmp_path: Path, monkeypatch: pyt
     draft, strategy = CASES[case]
     monkeypatch.setattr(merging, "FAN_IN", 2)
     monkeypatch.setattr(merging, "BASE_ROWS", 4)
-    expected = answer(draft().question(), strategy, tmp_path / "whole", 7)
+    expected = answer(draft().logical_plan(), strategy, tmp_path / "whole", 7)
     limit = LARGER.get(case, LIMIT)
     with monkeypatch.context() as patch:
         watch = Watch(patch, limit)
-        found = answer(draft().question(), strategy, tmp_path / "pieces", 7)
+        found = answer(draft().logical_plan(), strategy, tmp_path / "pieces", 7)
     assert sum(expected.values()) > 30, "the case shows nothing"
     assert found == expected
     assert watch.too_large() == []

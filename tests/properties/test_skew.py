@@ -20,7 +20,7 @@ import pytest
 from braid.control import keeping, skew
 from braid.control.elasticity import Elasticity
 from braid.optimizer.strategies import Auto, Biclique, Partitioned, Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import (
     Condition,
@@ -57,7 +57,7 @@ def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
 class Skewed:
     """A join by key of two or three streams, with the oracle's answer."""
 
-    question: Question
+    logical_plan: LogicalPlan
     batches: Batches
     texts: bool
     expected: Results
@@ -82,7 +82,7 @@ def make_skewed(chance: random.Random) -> Skewed:
     streams = [OracleStream(name, window) for name in names]
     conditions = [Condition((left, right), lambda a, b: a["k"] == b["k"]) for left, right in pairwise(names)]
     rows = {name: [row for batch in batches for row in batch[name]] for name in names}
-    return Skewed(draft.question(), batches, texts, answer(streams, rows, conditions))
+    return Skewed(draft.logical_plan(), batches, texts, answer(streams, rows, conditions))
 
 
 def _batches(chance: random.Random, names: str, texts: bool) -> Iterator[dict[str, list[Row]]]:
@@ -134,7 +134,7 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
         clock.now_ms += 10
         if query is None or restarts:
             query = InlineQuery(
-                case.question,
+                case.logical_plan,
                 str(tmp_path),
                 strategy=strategy,
                 slots=slots,
@@ -164,7 +164,7 @@ def test_a_crash_while_subgroups_change_repeats_and_loses_nothing(seed: int, tmp
         files = FailingFiles(LocalFiles(), chance.randint(5, 30) if crashes < 20 else None, chance.choice(MOMENTS))
         try:
             query = InlineQuery(
-                case.question,
+                case.logical_plan,
                 str(tmp_path),
                 strategy=chance.choice(strategies),
                 slots=slots,
@@ -188,9 +188,9 @@ def test_a_crash_while_subgroups_change_repeats_and_loses_nothing(seed: int, tmp
 def test_what_was_chosen_by_number_never_changes(strategy: Strategy, tmp_path: Path) -> None:
     chance = random.Random(1)
     case = make_skewed(chance)
-    while len(case.question.streams) != 2:
+    while len(case.logical_plan.streams) != 2:
         case = make_skewed(chance)
-    query = InlineQuery(case.question, str(tmp_path), strategy=strategy, slots=2)
+    query = InlineQuery(case.logical_plan, str(tmp_path), strategy=strategy, slots=2)
     seen = [query.run(number, case.tables(number)) for number in range(len(case.batches))]
     assert [progress["adaptations"] for progress in seen if progress] == [[]] * len(case.batches)
     assert any(progress["hotKeys"] for progress in seen if progress)

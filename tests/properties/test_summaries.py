@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from braid.control import views
+from braid.control import aggregate_state
 from braid.engine.tasks.aggregate import partials
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.state.files import LocalFiles
@@ -32,7 +32,7 @@ CRASHED = [int(ONLY)] if ONLY else list(range(9100, 9125))
 def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are held, and few parts, so that small cases pass every way."""
     monkeypatch.setattr(partials, "ROWS_HELD", 5)
-    monkeypatch.setattr(views, "FEWEST_PARTS", 3)
+    monkeypatch.setattr(aggregate_state, "FEWEST_PARTS", 3)
 
 
 def steps_of(query: InlineQuery, batches: list[dict[str, pa.Table]]) -> Iterator[Counter[Row]]:
@@ -107,9 +107,9 @@ def test_every_step_lets_out_what_changed(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, by_key, batches = random_summary(chance), chance.random() < 0.7, batches_of(chance)
     strategy: Strategy = chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)))) if by_key else Matrix(2, 2)
-    plain_query = InlineQuery(draft(None, by_key).question(), str(tmp_path / "plain"))
+    plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     summed = InlineQuery(
-        draft(asked, by_key).question(), str(tmp_path / "summed"), strategy=strategy, slots=chance.randint(1, 3)
+        draft(asked, by_key).logical_plan(), str(tmp_path / "summed"), strategy=strategy, slots=chance.randint(1, 3)
     )
     names = plain_query.published().schema.names
     counting = Counting(asked, names)
@@ -123,24 +123,24 @@ def test_every_step_lets_out_what_changed(seed: int, tmp_path: Path) -> None:
 def test_a_crash_at_any_write_repeats_and_loses_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, batches = random_summary(chance), batches_of(chance)
-    question = draft(asked, by_key=True).question()
-    whole = InlineQuery(question, str(tmp_path / "whole"))
+    logical_plan = draft(asked, by_key=True).logical_plan()
+    whole = InlineQuery(logical_plan, str(tmp_path / "whole"))
     expected: Counter[Row] = sum(steps_of(whole, batches), Counter())
     directory, batch, crashes = str(tmp_path / "crashed"), 0, 0
     while batch < len(batches):
         at = chance.randint(1, 25) if crashes < 12 else None
         files = FailingFiles(LocalFiles(), at, chance.choice(("before", "after")))
         try:
-            query = InlineQuery(question, directory, files=files, slots=chance.randint(1, 3))
+            query = InlineQuery(logical_plan, directory, files=files, slots=chance.randint(1, 3))
             batch = max(batch, query.last_batch + 1)
             while batch < len(batches):
                 query.run(batch, batches[batch])
                 batch += 1
         except InjectedCrash:
             crashes += 1
-    query = InlineQuery(question, directory)
+    query = InlineQuery(logical_plan, directory)
     assert close(rows_of(query.published()), expected), asked
-    view = query.steps.manifest.view
+    view = query.steps.manifest.aggregate
     named = {block.file for block in query.steps.manifest.blocks} | set(query.steps.manifest.dropped)
     named |= set() if view is None else {block.file for block in view.blocks}
     assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named

@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from braid.control import views
+from braid.control import aggregate_state
 from braid.control.ordering import Ordering
 from braid.engine.tasks.aggregate import partials
-from braid.engine.tasks.aggregate.totals import Aggregation, block_opener, part_totals
-from braid.plan.question import Question
+from braid.engine.tasks.aggregate.totals import StoredAggregation, block_opener, part_totals
+from braid.plan.logical import LogicalPlan
 from braid.state.cache import LocalCopies
-from braid.state.manifest import View
+from braid.state.manifest import AggregateState
 from braid.testing import InlineQuery
 from tests.properties.summaries import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
 
@@ -32,7 +32,7 @@ SEEDS = [int(ONLY)] if ONLY else list(range(17_000, 17_014))
 def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are held, and few parts, so that small cases pass every way."""
     monkeypatch.setattr(partials, "ROWS_HELD", 5)
-    monkeypatch.setattr(views, "FEWEST_PARTS", 3)
+    monkeypatch.setattr(aggregate_state, "FEWEST_PARTS", 3)
 
 
 def aggregation(chance: random.Random) -> Asked:
@@ -42,14 +42,14 @@ def aggregation(chance: random.Random) -> Asked:
             return asked
 
 
-def totals_of(query: InlineQuery, question: Question) -> pa.Table:
+def totals_of(query: InlineQuery, logical_plan: LogicalPlan) -> pa.Table:
     """All parts together."""
-    assert question.summary is not None
-    view = query.steps.manifest.view or View(parts=1)
+    assert logical_plan.aggregation is not None
+    view = query.steps.manifest.aggregate or AggregateState(parts=1)
     reader = block_opener(LocalCopies(query.checkpoint.files, ""), f"{query.checkpoint.path}/blocks")
-    read = Aggregation(question.summary, question.leaving)
+    read = StoredAggregation(logical_plan.aggregation, logical_plan.sink_schema)
     parts = [part_totals(read, view, part, reader) for part in range(view.parts)]
-    return pa.Table.from_batches(parts, question.leaving)
+    return pa.Table.from_batches(parts, logical_plan.sink_schema)
 
 
 def counted(asked: Asked, results: pa.Table, until_us: int | None) -> Counter[Row]:
@@ -82,14 +82,14 @@ def rounded(rows: Counter[Row]) -> Counter[Row]:
 def test_totals_are_those_of_all_results(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, by_key, batches = aggregation(chance), chance.random() < 0.7, batches_of(chance)
-    plain_query = InlineQuery(draft(None, by_key).question(), str(tmp_path / "plain"))
-    question = draft(asked, by_key).question()
-    summed = InlineQuery(question, str(tmp_path / "summed"), slots=chance.randint(1, 3))
+    plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
+    logical_plan = draft(asked, by_key).logical_plan()
+    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=chance.randint(1, 3))
     for number in range(-1, len(batches)):
         if number >= 0:
             plain_query.run(number, batches[number])
             summed.run(number, batches[number])
-        found = rounded(rows_of(totals_of(summed, question)))
+        found = rounded(rows_of(totals_of(summed, logical_plan)))
         expected = rounded(counted(asked, plain_query.published(), None))
         assert found == expected, f"step {number} of {asked}\nextra {found - expected}\nmissing {expected - found}"
 
@@ -98,16 +98,16 @@ def test_totals_are_those_of_all_results(seed: int, tmp_path: Path) -> None:
 def test_ordered_totals_are_those_of_released_results(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, by_key, batches = aggregation(chance), chance.random() < 0.7, batches_of(chance)
-    plain_query = InlineQuery(draft(None, by_key).question(), str(tmp_path / "plain"))
-    question = draft(asked, by_key).ordered().question()
+    plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
+    logical_plan = draft(asked, by_key).ordered().logical_plan()
     policy: Any = chance.choice(("sync-filter", "filter-order"))
-    summed = InlineQuery(question, str(tmp_path / "summed"), slots=2, ordering=Ordering(policy, 0.3))
+    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=2, ordering=Ordering(policy, 0.3))
     for number, tables in enumerate(batches):
         plain_query.run(number, tables)
         summed.run(number, tables)
-        waiting = summed.steps.manifest.waiting
+        waiting = summed.steps.manifest.order_state
         until = -(1 << 60) if waiting is None or waiting.frontier_us is None else waiting.frontier_us
-        table = totals_of(summed, question)
+        table = totals_of(summed, logical_plan)
         found = rounded(rows_of(table.drop_columns(["result_time"])))
         expected = rounded(counted(asked, plain_query.published(), until))
         assert found == expected, f"step {number} of {asked}\nextra {found - expected}\nmissing {expected - found}"

@@ -22,7 +22,7 @@ from braid.control.ordering import Ordering
 from braid.errors import PredicateError, StrategyError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Biclique, Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.manifest import Block
 from braid.testing import Draft, DraftStream, InlineQuery, ManualClock
 from braid.testing.expressions import equal
@@ -42,7 +42,7 @@ CHANGED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 2))
 @pytest.mark.parametrize("seed", PLAIN)
 def test_a_tree_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed, shares=MANY), random.Random(seed)
-    strategy = chance.choice(trees(case.question, chance))
+    strategy = chance.choice(trees(case.logical_plan, chance))
     got = run(case, tmp_path, strategy, slots=chance.randint(1, 3), ingest_tasks=chance.randint(1, 2))
     assert got == case.expected, explain(case, got, strategy)
 
@@ -52,7 +52,7 @@ def test_limits_on_memory_and_merges_change_no_rows(seed: int, tmp_path: Path, m
     for module, name, limit in CRAMPING:
         monkeypatch.setattr(module, name, limit)
     case, chance = make_case(seed, shares=MANY), random.Random(seed)
-    strategy = chance.choice(trees(case.question, chance))
+    strategy = chance.choice(trees(case.logical_plan, chance))
     got = run(case, tmp_path, strategy, slots=chance.randint(1, 3))
     assert got == case.expected, explain(case, got, strategy)
 
@@ -62,12 +62,14 @@ def test_restarts_in_another_shape_give_the_same_rows(seed: int, tmp_path: Path)
     """From a tree to sequences what is stored between is dropped; back to a tree it is made from the streams' rows."""
     case, chance = make_case(seed, shares=MANY).restarted(), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
-    choices: list[Strategy] = [*trees(case.question, chance), *strategies(case.question, chance)]
+    choices: list[Strategy] = [*trees(case.logical_plan, chance), *strategies(case.logical_plan, chance)]
     used = []
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         used.append(chance.choice(choices))
-        query = InlineQuery(case.question, str(tmp_path), strategy=used[-1], slots=chance.randint(1, 3), clock=clock)
+        query = InlineQuery(
+            case.logical_plan, str(tmp_path), strategy=used[-1], slots=chance.randint(1, 3), clock=clock
+        )
         query.run(batch, case.tables(batch))
         got = results_of(case, query.published())
     assert got == case.expected, explain(case, got, used)
@@ -78,11 +80,11 @@ def test_rows_and_results_that_wait_for_their_order_change_no_rows(seed: int, tm
     """Every batch under another shape and policy: rows that were not looked up yet are in no stored combination."""
     case, chance = ordered_case(seed, shares=MANY), random.Random(seed)
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
-    choices: list[Strategy] = [*trees(case.question, chance), Biclique(2)]
+    choices: list[Strategy] = [*trees(case.logical_plan, chance), Biclique(2)]
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         strategy, policy = chance.choice(choices), chance.choice(POLICIES)
-        query = InlineQuery(case.question, str(tmp_path), strategy=strategy, clock=clock, ordering=policy)
+        query = InlineQuery(case.logical_plan, str(tmp_path), strategy=strategy, clock=clock, ordering=policy)
         query.run(batch, case.tables(batch))
         releases.restart(now)
         releases.batch(case.batches[batch], now)
@@ -95,11 +97,11 @@ def test_rows_and_results_that_wait_for_their_order_change_no_rows(seed: int, tm
 def test_a_tree_is_made_of_rows_that_were_looked_up_before(tmp_path: Path) -> None:
     """a's row at 20 waits while the others are at 5: it is in no pair when the tree is made, and starts afterwards."""
     draft, _ = star({"k": "bigint"}, (100, 100, 100))
-    question, policy = draft.ordered().question(), Ordering("sync-filter", 0.3)
-    first = InlineQuery(question, str(tmp_path), strategy=Biclique(1), ordering=policy)
+    logical_plan, policy = draft.ordered().logical_plan(), Ordering("sync-filter", 0.3)
+    first = InlineQuery(logical_plan, str(tmp_path), strategy=Biclique(1), ordering=policy)
     first.run(0, {"a": rows((1, 3), (1, 20)), "b": rows((1, 3), (1, 5)), "c": rows((9, 10))})
-    assert any(block.held for block in first.steps.manifest.blocks)
-    second = InlineQuery(question, str(tmp_path), strategy=Biclique(1, shape="tree"), ordering=policy)
+    assert any(block.buffered for block in first.steps.manifest.blocks)
+    second = InlineQuery(logical_plan, str(tmp_path), strategy=Biclique(1, shape="tree"), ordering=policy)
     second.run(1, {"a": rows((2, 40)), "b": rows((2, 40)), "c": rows((1, 12), (2, 40))})
     found = [(row["a_ts"].microsecond, row["b_ts"].microsecond) for row in second.published().to_pylist()]
     assert sorted(found) == [(3, 3), (3, 5), (20, 3), (20, 5), (40, 40)]
@@ -110,7 +112,7 @@ def test_windows_that_count_rows_are_refused() -> None:
     for name, count in (("a", 5), ("b", None), ("c", None)):
         draft.stream(name, {}, window_us=None if count else 10, window_rows=count)
     with pytest.raises(StrategyError, match="the windows of a count rows"):
-        Biclique(shape="tree").layout(build_plan(draft.question()), 2)
+        Biclique(shape="tree").layout(build_plan(draft.logical_plan()), 2)
 
 
 def star(columns: dict[str, str], windows_us: tuple[int | None, ...] = (10, 10, 10)) -> tuple[Draft, list[DraftStream]]:
@@ -133,7 +135,7 @@ def derived_blocks(query: InlineQuery) -> list[Block]:
 def test_a_pair_is_stored_once_looked_up_until_its_last_moment_and_then_dropped(tmp_path: Path) -> None:
     """a's window ends at 110: a row of c at 110 joins, one at 111 does not, and then the pair is gone."""
     draft, _ = star({"k": "bigint"}, (10, 20, 50))
-    query = InlineQuery(draft.question(), str(tmp_path), strategy=Biclique(1, shape="tree"), slots=1)
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=Biclique(1, shape="tree"), slots=1)
     query.run(0, {"a": rows((1, 100)), "b": rows((1, 105), (2, 105))})
     assert [block.rows for block in derived_blocks(query)] == [1]
     query.run(1, {"c": rows((1, 110))})
@@ -153,7 +155,7 @@ def test_merging_drops_the_pairs_that_no_row_can_join(tmp_path: Path, monkeypatc
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     draft, _ = star({"k": "bigint"})
     strategy = Biclique(1, shape="tree", archive=timedelta(seconds=1))
-    query = InlineQuery(draft.question(), str(tmp_path), strategy=strategy, slots=1)
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=strategy, slots=1)
     query.run(0, {"a": rows((1, 100), (1, 140)), "b": rows((1, 100), (1, 140))})
     query.run(1, {"a": rows((1, 141)), "b": rows((1, 141)), "c": rows((9, 130))})
     assert [block.rows for block in derived_blocks(query)] == [2, 3]
@@ -170,13 +172,13 @@ def test_units_that_come_and_go_change_no_rows(seed: int, tmp_path: Path) -> Non
     elasticity = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 4_000)), 1, 6)
     clock = ManualClock(0)
     scaled = InlineQuery(
-        draft.question(),
+        draft.logical_plan(),
         str(tmp_path / "scaled"),
         strategy=Biclique(4, 2, shape="tree"),
         clock=clock,
         elasticity=elasticity,
     )
-    fixed = InlineQuery(draft.question(), str(tmp_path / "fixed"), strategy=Biclique(1), slots=1)
+    fixed = InlineQuery(draft.logical_plan(), str(tmp_path / "fixed"), strategy=Biclique(1), slots=1)
     for number in range(12):
         count = 20 if 4 <= number < 8 else 6
         tables = {n: rows(*((chance.randint(0, 9), 10 * number + i // 2) for i in range(count))) for n in "abc"}
@@ -201,7 +203,7 @@ def test_summaries_of_a_tree_are_those_of_sequences(distinct: bool, tmp_path: Pa
             if distinct
             else draft.aggregate([b["k"]], ("count", ()), ("max", (c["ts"],)))
         )
-        query = InlineQuery(draft.question(), str(tmp_path / strategy.shape), strategy=strategy)
+        query = InlineQuery(draft.logical_plan(), str(tmp_path / strategy.shape), strategy=strategy)
         for number, tables in enumerate(batches):
             query.run(number, tables)
         published.append(Counter(map(str, query.published().to_pylist())))
@@ -212,7 +214,7 @@ def test_summaries_of_a_tree_are_those_of_sequences(distinct: bool, tmp_path: Pa
 def test_a_corrected_function_decides_again_what_is_stored(tmp_path: Path) -> None:
     """Pairs of a and b that a faulty function let through are made anew when it was corrected after a failure."""
 
-    def question(limit: int, faulty: bool) -> Question:
+    def logical_plan(limit: int, faulty: bool) -> LogicalPlan:
         draft = Draft()
         a, b, c = (draft.stream(name, {"k": "bigint"}, window_us=None) for name in "abc")
 
@@ -222,16 +224,16 @@ def test_a_corrected_function_decides_again_what_is_stored(tmp_path: Path) -> No
             return pc.less_equal(pc.abs(pc.subtract(left, right)), limit)
 
         draft.on_function(near, a["k"], b["k"]).on_function(lambda x, y: pc.equal(x, y), b["k"], c["k"])
-        return draft.question()
+        return draft.logical_plan()
 
     strategy = Biclique(1, shape="tree")
-    query = InlineQuery(question(5, faulty=True), str(tmp_path), strategy=strategy)
+    query = InlineQuery(logical_plan(5, faulty=True), str(tmp_path), strategy=strategy)
     query.run(0, {"a": rows((1, 0)), "b": rows((1, 0), (4, 0))})
     second = {"a": rows((7, 1)), "c": rows((1, 1), (4, 1))}
     with pytest.raises(PredicateError, match="seven"):
         query.run(1, second)
     query.checkpoint.write_failure(1, "seven")
-    corrected = InlineQuery(question(2, faulty=False), str(tmp_path), strategy=strategy)
+    corrected = InlineQuery(logical_plan(2, faulty=False), str(tmp_path), strategy=strategy)
     corrected.run(1, second)
     found = [(row["a_k"], row["b_k"], row["c_k"]) for row in corrected.published().to_pylist()]
     assert found == [(1, 1, 1)]
@@ -241,7 +243,7 @@ def test_a_corrected_function_decides_again_what_is_stored(tmp_path: Path) -> No
 def test_the_windows_of_all_members_count_for_a_lookup(tmp_path: Path) -> None:
     """A pair of a at 100 and b at 118 lives until 120, but c's own window of 10 reaches b's row only from 108 on."""
     draft, _ = star({"k": "bigint"}, (20, 5, 10))
-    query = InlineQuery(draft.question(), str(tmp_path), strategy=Biclique(1, shape="tree"), slots=1)
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=Biclique(1, shape="tree"), slots=1)
     query.run(0, {"a": rows((1, 100)), "b": rows((1, 118))})
     query.run(1, {"c": rows((1, 107), (2, 108))})
     assert query.published().num_rows == 0
@@ -252,7 +254,7 @@ def test_the_windows_of_all_members_count_for_a_lookup(tmp_path: Path) -> None:
 def test_pairs_made_anew_are_those_of_all_layouts(tmp_path: Path) -> None:
     """Rows lie under the routes of two layouts when a failure makes the pairs be found again."""
 
-    def question(faulty: bool) -> Question:
+    def logical_plan(faulty: bool) -> LogicalPlan:
         draft, (_, _, c) = star({"k": "bigint"}, (1000, 1000, 1000))
 
         def check(keys: pa.Array) -> Any:
@@ -260,18 +262,18 @@ def test_pairs_made_anew_are_those_of_all_layouts(tmp_path: Path) -> None:
                 raise ValueError("seven")
             return pc.greater_equal(keys, 0)
 
-        return draft.on_function(check, c["k"]).question()
+        return draft.on_function(check, c["k"]).logical_plan()
 
     some = rows(*((key, key) for key in range(8)))
-    first = InlineQuery(question(True), str(tmp_path), strategy=Biclique(3, 3, shape="tree"))
+    first = InlineQuery(logical_plan(True), str(tmp_path), strategy=Biclique(3, 3, shape="tree"))
     first.run(0, {"b": some})
     strategy = Biclique(4, 2, shape="tree")
-    second = InlineQuery(question(True), str(tmp_path), strategy=strategy)
+    second = InlineQuery(logical_plan(True), str(tmp_path), strategy=strategy)
     second.run(1, {"a": some})
     with pytest.raises(PredicateError, match="seven"):
         second.run(2, {"c": some})
     second.checkpoint.write_failure(2, "seven")
-    corrected = InlineQuery(question(False), str(tmp_path), strategy=strategy)
+    corrected = InlineQuery(logical_plan(False), str(tmp_path), strategy=strategy)
     corrected.run(2, {"c": some})
     assert sorted(row["b_k"] for row in corrected.published().to_pylist()) == list(range(8))
     assert sum(block.rows for block in derived_blocks(corrected)) == 8

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from braid.errors import CorruptStateError, RestartError
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import STORED, Checkpoint
 from braid.state.files import LocalFiles
 from braid.state.records import read_record, write_record
@@ -20,14 +20,14 @@ from braid.testing import Draft, InlineQuery, equal, less
 TABLE = pa.table({"ts": pa.array([1, 2], pa.timestamp("us", "UTC")), "k": pa.array([1, 2], pa.int64())})
 
 
-def question(strict: bool = False) -> Question:
+def logical_plan(strict: bool = False) -> LogicalPlan:
     draft = Draft()
     r, s = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "rs")
-    return draft.on((less if strict else equal)(r["k"], s["k"])).question()
+    return draft.on((less if strict else equal)(r["k"], s["k"])).logical_plan()
 
 
 def begun(directory: Path) -> Path:
-    query = InlineQuery(question(), str(directory))
+    query = InlineQuery(logical_plan(), str(directory))
     query.run(0, {"r": TABLE, "s": TABLE})
     return directory / "checkpoint"
 
@@ -38,7 +38,7 @@ def test_a_missing_query_record_is_refused(tmp_path: Path, strict: bool) -> None
     checkpoint = begun(tmp_path)
     (checkpoint / "query-000000.json").unlink()
     with pytest.raises(CorruptStateError) as caught:
-        InlineQuery(question(strict), str(tmp_path))
+        InlineQuery(logical_plan(strict), str(tmp_path))
     assert "the record of its query is missing" in caught.value.message
     assert "manifests" in caught.value.message
     assert "Restore query-*.json" in caught.value.hint
@@ -50,7 +50,7 @@ def test_any_part_of_a_begun_query_asks_for_its_record(tmp_path: Path, directory
     part.mkdir(parents=True)
     (part / "0").write_bytes(b"")
     with pytest.raises(CorruptStateError, match=directory):
-        InlineQuery(question(), str(tmp_path))
+        InlineQuery(logical_plan(), str(tmp_path))
 
 
 def test_a_checkpoint_of_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
@@ -59,21 +59,21 @@ def test_a_checkpoint_of_another_format_is_refused_with_both_numbers(tmp_path: P
     path.unlink()
     write_record(LocalFiles(), str(path), {**record, "query": {**record["query"], "format": 1}})
     with pytest.raises(RestartError) as caught:
-        InlineQuery(question(), str(tmp_path))
-    assert "has format 1, and this version of Braid reads and writes format 2" in caught.value.message
+        InlineQuery(logical_plan(), str(tmp_path))
+    assert "has format 1, and this version of Braid reads and writes format 3" in caught.value.message
     assert "a new path" in caught.value.hint
 
 
 def test_a_record_beside_which_nothing_is_stored_binds_nobody(tmp_path: Path) -> None:
     """The record of a start that failed before its first batch: another query takes its place, with the same id."""
-    InlineQuery(question(strict=True), str(tmp_path))
+    InlineQuery(logical_plan(strict=True), str(tmp_path))
     checkpoint = Checkpoint(LocalFiles(), str(tmp_path / "checkpoint"))
     first = checkpoint.read_query()
     left = tmp_path / "checkpoint" / "spark" / "sources" / "0" / "0"
     left.parent.mkdir(parents=True)
     left.write_text("files of another query")
 
-    query = InlineQuery(question(), str(tmp_path))
+    query = InlineQuery(logical_plan(), str(tmp_path))
     query.run(0, {"r": TABLE, "s": TABLE})
     assert query.published().num_rows == 2
     assert not left.exists()
@@ -83,12 +83,12 @@ def test_a_record_beside_which_nothing_is_stored_binds_nobody(tmp_path: Path) ->
     assert now["id"] == first["id"]
     assert now["query"] != first["query"]
     with pytest.raises(RestartError, match="predicate"):
-        InlineQuery(question(strict=True), str(tmp_path))
+        InlineQuery(logical_plan(strict=True), str(tmp_path))
 
 
 def test_the_same_start_again_writes_no_second_record(tmp_path: Path) -> None:
     for _ in range(3):
-        InlineQuery(question(), str(tmp_path))
+        InlineQuery(logical_plan(), str(tmp_path))
     assert [path.name for path in (tmp_path / "checkpoint").glob("query-*")] == ["query-000000.json"]
 
 
@@ -103,10 +103,10 @@ def different_values(a: pa.Array, b: pa.Array) -> pa.Array:
 def test_a_changed_function_is_accepted_by_the_option_alone_and_from_then_on(tmp_path: Path) -> None:
     different_values.__name__ = equal_values.__name__
 
-    def asked(function: Callable[..., Any]) -> Question:
+    def asked(function: Callable[..., Any]) -> LogicalPlan:
         draft = Draft()
         r, s = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "rs")
-        return draft.on_function(function, r["k"], s["k"]).question()
+        return draft.on_function(function, r["k"], s["k"]).logical_plan()
 
     query = InlineQuery(asked(equal_values), str(tmp_path))
     query.run(0, {"r": TABLE, "s": TABLE})
@@ -126,4 +126,4 @@ def test_a_changed_function_is_accepted_by_the_option_alone_and_from_then_on(tmp
 def test_the_option_accepts_no_other_change(tmp_path: Path) -> None:
     begun(tmp_path)
     with pytest.raises(RestartError, match="predicate"):
-        InlineQuery(question(strict=True), str(tmp_path), accept_changed_functions=True)
+        InlineQuery(logical_plan(strict=True), str(tmp_path), accept_changed_functions=True)

@@ -50,13 +50,13 @@ class Drill:
         self.crashes = 0
         self.next_batch = 0
         self.started: dict[int, int] = {}
-        self._choices = strategies(case.question, chance) if changing else []
+        self._choices = strategies(case.logical_plan, chance) if changing else []
 
     def attempt(self, files: FailingFiles, fates: Iterator[Fate] | None = None) -> bool:
         """One run of the driver: True when it reached the end, False when it died on the way."""
         try:
             query = InlineQuery(
-                self.case.question,
+                self.case.logical_plan,
                 self.directory,
                 strategy=self._strategy(),
                 slots=self.chance.randint(1, 3) if self._choices else 2,
@@ -80,7 +80,7 @@ class Drill:
 
     def check(self) -> None:
         """What was published is the oracle's answer, and no staged file was left behind."""
-        query = InlineQuery(self.case.question, self.directory, clock=self.clock)
+        query = InlineQuery(self.case.logical_plan, self.directory, clock=self.clock)
         assert query.last_batch == len(self.case.batches) - 1
         started = tuple(began for _, began in sorted(self.started.items()))
         expected = replace(self.case, started_ms=started).expected
@@ -126,11 +126,11 @@ def test_a_crash_at_any_write_loses_and_repeats_nothing(seed: int, tmp_path: Pat
 def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
     """The first batch runs by sequences, so that the crashes also fall where a tree is made from what is stored."""
     case = make_case(seed, small=True, shares=(0, 100, 0))
-    tree = trees(case.question, random.Random(seed))[-1]
+    tree = trees(case.logical_plan, random.Random(seed))[-1]
 
     def begun(name: str) -> Drill:
         drill = Drill(case, tmp_path / name, random.Random(name), changing=False, strategy=tree)
-        query = InlineQuery(case.question, drill.directory, clock=drill.clock)
+        query = InlineQuery(case.logical_plan, drill.directory, clock=drill.clock)
         query.run(0, case.tables(0))
         drill.next_batch, drill.started[0] = 1, case.clock_ms[0]
         return drill

@@ -77,11 +77,11 @@ class Driver:
     def __init__(self, case: Case, location: str, wrap: Wrap = lambda files: files) -> None:
         self._case = case
         self._clock = ManualClock(case.clock_ms[0])
-        plan = build_plan(case.question)
+        plan = build_plan(case.logical_plan)
         found, path = locate(location)
         files = wrap(found)
         locations = Locations(f"{location}/checkpoint", f"{location}/out/{STAGING}", "snappy")
-        self._cluster = InlineCluster(case.question, plan, locations, SLOTS)
+        self._cluster = InlineCluster(case.logical_plan, plan, locations, SLOTS)
         checkpoint, sink = Checkpoint(files, f"{path}/checkpoint"), FileSink(files, f"{path}/out", "inline")
         self.steps = StepRunner(
             plan,

@@ -26,7 +26,7 @@ SEEDS = [int(ONLY)] if ONLY else list(range(300, 340))
 def run_from(case: Case, directory: Path, first: int, last: int, files: FailingFiles | None = None) -> InlineQuery:
     """One run over the batches `first` to `last`, as Spark offers them after a restart."""
     clock = ManualClock(case.clock_ms[0])
-    query = InlineQuery(case.question, str(directory), clock=clock, files=files)
+    query = InlineQuery(case.logical_plan, str(directory), clock=clock, files=files)
     for batch in range(max(first, query.last_batch + 1), last):
         clock.now_ms = case.clock_ms[batch]
         query.run(batch, case.tables(batch))
@@ -58,10 +58,10 @@ def test_results_after_an_older_copy_come_once(seed: int, tmp_path: Path) -> Non
 
 def test_a_batch_with_other_rows_than_were_committed_is_refused(tmp_path: Path) -> None:
     case = never_idle_case(random.Random(1))
-    first = InlineQuery(case.question, str(tmp_path))
+    first = InlineQuery(case.logical_plan, str(tmp_path))
     first.cluster.load(case.tables(0))
     first.steps.run(0, planned="as it was")
-    again = InlineQuery(case.question, str(tmp_path))
+    again = InlineQuery(case.logical_plan, str(tmp_path))
     assert again.steps.run(0, planned="as it was") is None
     with pytest.raises(RecoveryError, match="Braid took in batch 0 with other rows than Spark has planned"):
         again.steps.run(0, planned="planned anew")
@@ -70,14 +70,14 @@ def test_a_batch_with_other_rows_than_were_committed_is_refused(tmp_path: Path) 
 def test_a_batch_taken_in_but_not_finished_is_compared_too(tmp_path: Path) -> None:
     case = never_idle_case(random.Random(1))
     writes = FailingFiles(LocalFiles())
-    counted = InlineQuery(case.question, str(tmp_path / "counted"), files=writes)
+    counted = InlineQuery(case.logical_plan, str(tmp_path / "counted"), files=writes)
     counted.run(0, case.tables(0))
     at = next(number for number, line in enumerate(writes.log, start=1) if "/deltas/" in line)
-    dying = InlineQuery(case.question, str(tmp_path / "cut"), files=FailingFiles(LocalFiles(), at, "after"))
+    dying = InlineQuery(case.logical_plan, str(tmp_path / "cut"), files=FailingFiles(LocalFiles(), at, "after"))
     dying.cluster.load(case.tables(0))
     with pytest.raises(InjectedCrash):
         dying.steps.run(0, planned="as it was")
-    again = InlineQuery(case.question, str(tmp_path / "cut"))
+    again = InlineQuery(case.logical_plan, str(tmp_path / "cut"))
     again.cluster.load({})
     with pytest.raises(RecoveryError, match="with other rows"):
         again.steps.run(0, planned="planned anew")

@@ -8,21 +8,21 @@ import pyarrow as pa
 import pytest
 
 from braid.control.ordering import Ordering
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
-from braid.testing.questions import TIMESTAMP, Draft
+from braid.testing.drafts import TIMESTAMP, Draft
 
 SECOND = 1_000_000
 IDLE_MS = 5_000
 
 
-def question(ordered: bool = False) -> Question:
+def logical_plan(ordered: bool = False) -> LogicalPlan:
     """Two streams with windows of ten seconds; the second may fall idle."""
     draft = Draft().ordered() if ordered else Draft()
     draft.stream("a", {"id": "bigint"}, window_us=10 * SECOND)
     draft.stream("b", {"id": "bigint"}, window_us=10 * SECOND, idle_after_ms=IDLE_MS)
-    return draft.question()
+    return draft.logical_plan()
 
 
 def rows(*seconds: int) -> pa.Table:
@@ -31,7 +31,7 @@ def rows(*seconds: int) -> pa.Table:
 
 
 def start(directory: Path, clock: ManualClock, files: FailingFiles | None = None) -> InlineQuery:
-    return InlineQuery(question(), str(directory), clock=clock, files=files)
+    return InlineQuery(logical_plan(), str(directory), clock=clock, files=files)
 
 
 def pairs(query: InlineQuery) -> list[tuple[int, int]]:
@@ -126,7 +126,7 @@ def test_downtime_is_no_silence(tmp_path: Path) -> None:
 def test_a_stream_with_unread_rows_is_not_idle(tmp_path: Path, ordering: Ordering | None) -> None:
     """Its source hands out a part at a time, and the first parts have no row of the stream."""
     clock = ManualClock()
-    query = InlineQuery(question(ordered=ordering is not None), str(tmp_path), clock=clock, ordering=ordering)
+    query = InlineQuery(logical_plan(ordered=ordering is not None), str(tmp_path), clock=clock, ordering=ordering)
     query.run(0, {"a": rows(0, 60), "b": rows(0)})
     for batch in (1, 2):
         clock.advance(IDLE_MS)

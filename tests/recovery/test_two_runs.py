@@ -73,8 +73,10 @@ class Runs:
             return "once"
 
         clock = ManualClock(self.case.clock_ms[0])
-        ordering = Ordering("adaptive", 0.3) if self.case.question.ordered else None
-        query = InlineQuery(self.case.question, self.directory, clock=clock, files=files, fate=fate, ordering=ordering)
+        ordering = Ordering("adaptive", 0.3) if self.case.logical_plan.ordered else None
+        query = InlineQuery(
+            self.case.logical_plan, self.directory, clock=clock, files=files, fate=fate, ordering=ordering
+        )
         batch = self.log.committed + 1
         while batch < len(self.case.batches):
             clock.now_ms = self.case.clock_ms[batch]
@@ -84,10 +86,10 @@ class Runs:
             batch = self.log.committed + 1
 
     def check(self) -> None:
-        query = InlineQuery(self.case.question, self.directory)
+        query = InlineQuery(self.case.logical_plan, self.directory)
         assert query.last_batch == len(self.case.batches) - 1
         assert results_of(self.case, query.published()) == self.case.expected, self.case.describe()
-        late = [name for stream in self.case.question.streams for name in self._late(stream.name)]
+        late = [name for stream in self.case.logical_plan.streams for name in self._late(stream.name)]
         assert len(late) == len(set(late))
         manifest = query.steps.manifest
         named = {block.file for block in manifest.blocks} | set(manifest.dropped)
@@ -104,7 +106,7 @@ def never_idle_case(chance: random.Random) -> Case:
     """Which rows are late must not depend on when a run started, as it does where streams fall idle."""
     while True:
         case = make_case(chance.randint(5000, 5200), small=True)
-        if all(stream.idle_after_ms is None for stream in case.question.streams):
+        if all(stream.idle_after_ms is None for stream in case.logical_plan.streams):
             return case
 
 

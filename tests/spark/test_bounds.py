@@ -41,7 +41,7 @@ def inline_query(directory: Path, window_s: int, strategy: Strategy) -> InlineQu
     b = draft.stream("b", columns, window_us=window_s * SECOND, lateness_us=SECOND)
     keyed = isinstance(strategy, Partitioned)
     draft.on(equal(a["k"], b["k"]) if keyed else within(a["id"], b["id"], constant(10, "bigint")))
-    return InlineQuery(draft.question(), str(directory), strategy=strategy)
+    return InlineQuery(draft.logical_plan(), str(directory), strategy=strategy)
 
 
 def own_files(checkpoint: Path) -> int:

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 import braid
 from braid.control.executors import Allocation
-from braid.spark import executors, spark_cluster
+from braid.spark import cluster as spark_cluster
+from braid.spark import executors
 from braid.spark.cluster import SparkCluster
 from tests.oracle.feeds import Feed, Place, at
 

@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
-from braid.engine.commands import ProbeOrder
+from braid.engine.commands import ProbeCommand
 from braid.engine.sinks import STAGING
 from braid.errors import BraidError, CorruptStateError, RecoveryError, StorageError
 from braid.spark.cluster import SparkCluster
@@ -129,7 +129,7 @@ def test_a_missing_block_is_named_and_the_query_continues_when_it_is_back(
 
 
 def die_in_last_step(probe: Callable[..., Any]) -> Callable[..., Any]:
-    def dying(self: SparkCluster, order: ProbeOrder) -> Any:
+    def dying(self: SparkCluster, order: ProbeCommand) -> Any:
         if order.step == FILES - 1:
             raise BraidError("the end")
         return probe(self, order)

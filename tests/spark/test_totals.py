@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 import braid
 from braid import errors
-from braid.plan.summary import Call, Summary
+from braid.plan.aggregation import Aggregation, Call
 from braid.spark import totals as reading
 from braid.spark.sinks.step_columns import latest_of_groups
 from braid.state.checkpoint import Checkpoint
@@ -257,8 +257,8 @@ def test_the_record_of_an_aggregation_gives_it_back(
     orders, quotes = fed(feed)
     query = joined(orders.stream, quotes.stream).groupBy("o.k").agg("sum(q.d) AS money", over="5 seconds")
     place.run(query)
-    found = reading.recorded_aggregation(Checkpoint(*locate(str(place.checkpoint))), "here").summary
-    known = query.plan().summary
-    assert isinstance(known, Summary)
+    found = reading.recorded_aggregation(Checkpoint(*locate(str(place.checkpoint))), "here").aggregation
+    known = query.plan().aggregation
+    assert isinstance(known, Aggregation)
     assert (found.groups, found.calls, found.over_us, found.time_of) == (1, (Call("sum", (1,)),), 5_000_000, "result")
     assert found.schema.equals(known.schema)

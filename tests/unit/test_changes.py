@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
+from braid.kernels.aggregation import TIME, unit_rows
 from braid.kernels.changes import SMALLEST, Clock, changes
 from braid.kernels.spans import Spans, fold, sum_whole
-from braid.kernels.summing import TIME, unit_rows
-from braid.plan.summary import Call, Function, Summary
+from braid.plan.aggregation import Aggregation, Call, Function
 
 
 def random_spans(chance: random.Random, rows: int, count: int) -> Spans:
@@ -49,7 +49,7 @@ def test_equal_rows_come_to_the_same_bits_wherever_they_lie() -> None:
 def history(values: list[Any], kind: pa.DataType, wanted: pa.DataType, function: Function) -> list[Any]:
     """The changes of one group whose result at every time brings one value."""
     schema = pa.schema([("value", wanted)])
-    summary = Summary(0, (Call(function, (0,)),), None, "batched", "result", True, schema, ordered=True)
+    summary = Aggregation(0, (Call(function, (0,)),), None, "batched", "result", True, schema, ordered=True)
     times = pa.array(range(len(values)), pa.int64())
     results = pa.RecordBatch.from_arrays([pa.array(values, kind), times], names=["value", TIME])
     (fresh,) = unit_rows(summary, results)

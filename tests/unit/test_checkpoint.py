@@ -21,7 +21,8 @@ MANIFEST = Manifest(
     dropped=("old.block",), fanouts=(Fanout(0, 1, (0, 2), 10.5, 3.25),), progress={"numInputRows": 4},
 )  # fmt: skip
 DELTA = DeltaRecord(
-    step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT, orders=((1,), (0,)),
+    step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT,
+    join_orders=((1,), (0,)),
     blocks=(replace(BLOCK, file="b2.block"),), newest=(9, None), input_rows=(3, 0), late_rows=(1, 0),
     late_files=(Move("p/staging/late", "p/late/s/1"),), moved_bytes=7, follows="run",
 )  # fmt: skip

@@ -35,9 +35,9 @@ def quotient(one: DraftStream, two: DraftStream) -> Expression:
 
 
 def published(draft: Draft, directory: Path, *tables: pa.Table) -> int:
-    query = InlineQuery(draft.question(), str(directory))
+    query = InlineQuery(draft.logical_plan(), str(directory))
     for batch, (stream, table) in enumerate(zip(draft.streams, tables, strict=True)):
-        query.run(batch, {stream.question.name: table})
+        query.run(batch, {stream.logical_plan.name: table})
     return query.published().num_rows
 
 
@@ -81,7 +81,7 @@ def test_an_equality_that_other_streams_imply_is_still_checked(tmp_path: Path) -
     draft.on(equal(r["a"], u["b"])).on(equal(r["b"], t["b"])).on(equal(u["a"], s["a"])).on(equal(s["a"], t["a"]))
     tables = [rows(r, (1, 2, 0.0)), rows(u, (7, 1, 0.0)), rows(t, (8, 2, 0.0), (7, 2, 0.0)), rows(s, (7, 0, 0.0))]
     assert published(draft, tmp_path / "r first", *tables) == 1
-    query = InlineQuery(draft.question(), str(tmp_path / "r last"))
+    query = InlineQuery(draft.logical_plan(), str(tmp_path / "r last"))
     query.run(0, {"u": tables[1], "t": tables[2], "s": tables[3]})
     query.run(1, {"r": tables[0]})
     assert query.published().num_rows == 1

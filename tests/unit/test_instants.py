@@ -64,7 +64,7 @@ def test_times_without_a_zone_are_ahead_of_the_clock_on_the_wall() -> None:
     draft = Draft()
     for name, ahead in (("a", 5), ("b", 5), ("c", None)):
         draft.stream(name, {}, window_us=1, max_ahead_us=ahead)
-    plan = replace(build_plan(draft.question()), time_zone="+01:00")
+    plan = replace(build_plan(draft.logical_plan()), time_zone="+01:00")
     local = replace(plan.streams[1], columns=(Column("b.ts", 1, "timestamp_ntz"),))
     plan = replace(plan, streams=(plan.streams[0], local, plan.streams[2]))
     assert latest_times(plan, 7) == (7005, 7005 + 3_600_000_000, None)
@@ -111,6 +111,6 @@ def test_long_windows_are_kept_to_the_microsecond() -> None:
     draft = Draft()
     for name in "abc":
         draft.stream(name, {}, window_us=window)
-    plan = build_plan(draft.question())
+    plan = build_plan(draft.logical_plan())
     assert plan.retention_us[0] == (0, window, window)
     assert window != int(float(window))

@@ -21,7 +21,7 @@ def test_few_rows_over_many_units_stay_in_few_blocks(
     monkeypatch.setattr(merging, "FAN_IN", 4)
     draft = Draft()
     a, b = (draft.stream(name, {"k": "int"}, window_us=None) for name in ("a", "b"))
-    query = InlineQuery(draft.on(equal(a["k"], b["k"])).question(), str(tmp_path), strategy=strategy, slots=2)
+    query = InlineQuery(draft.on(equal(a["k"], b["k"])).logical_plan(), str(tmp_path), strategy=strategy, slots=2)
     chance = random.Random(0)
     for step in range(64):
         rows = {"ts": [step, step], "k": [chance.randint(0, 10**6) for _ in range(2)]}

@@ -21,7 +21,7 @@ def plan(*windows_us: int | None) -> JoinPlan:
     draft = Draft()
     for number, window in enumerate(windows_us):
         draft.stream(f"s{number}", {}, window_us=window)
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def block(name: str, stream: int, step: int, rows: int, min_time: int, max_time: int) -> Block:

@@ -26,9 +26,9 @@ class Feed:
     def __init__(self, directory: Path, clock: ManualClock, policy: Ordering = ADAPTIVE) -> None:
         draft = Draft()
         streams = [draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in "rs"]
-        question = draft.on(equal(streams[0]["k"], streams[1]["k"])).ordered().question()
+        logical_plan = draft.on(equal(streams[0]["k"], streams[1]["k"])).ordered().logical_plan()
         self._clock = clock
-        self.query = InlineQuery(question, str(directory), strategy=Partitioned(), clock=clock, ordering=policy)
+        self.query = InlineQuery(logical_plan, str(directory), strategy=Partitioned(), clock=clock, ordering=policy)
 
     def batch(self, milliseconds: int) -> dict[str, Any]:
         self._clock.advance(milliseconds)
@@ -62,14 +62,14 @@ def test_the_first_step_of_a_run_says_nothing_of_the_pace(tmp_path: Path) -> Non
     for _ in range(3):
         feed.batch(1000)
     manifest = feed.query.steps.manifest
-    assert manifest.waiting is not None
+    assert manifest.order_state is not None
     again = Feed(tmp_path, clock)
     again.batch(3_600_000)
-    after = again.query.steps.manifest.waiting
+    after = again.query.steps.manifest.order_state
     assert after is not None
-    assert after.pace == manifest.waiting.pace
+    assert after.pace == manifest.order_state.pace
     again.batch(1000)
-    later = again.query.steps.manifest.waiting
+    later = again.query.steps.manifest.order_state
     assert later is not None
     assert 0 < later.pace.seconds - after.pace.seconds < 1
 
@@ -115,14 +115,14 @@ def test_pairs_of_earlier_steps_count_whatever_the_order_of_streams(
     monkeypatch.setattr(ordering, "MEMORY_TURNS", math.inf)
     draft = Draft()
     first, second = (draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in names)
-    question = draft.on(equal(first["k"], second["k"])).ordered().question()
+    logical_plan = draft.on(equal(first["k"], second["k"])).ordered().logical_plan()
     clock = ManualClock(1)
-    query = InlineQuery(question, str(tmp_path), slots=1, clock=clock, ordering=Ordering(policy, 0.3))
+    query = InlineQuery(logical_plan, str(tmp_path), slots=1, clock=clock, ordering=Ordering(policy, 0.3))
     for step in range(40):
         clock.advance(1000)
         times = (10 * step + np.arange(10)) * 1000
         table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": np.zeros(10, np.int64)})
         query.run(step, {"fast": table, "slow": table.slice(9 if step % 10 == 9 else 10)})
-    waiting = query.steps.manifest.waiting
+    waiting = query.steps.manifest.order_state
     assert waiting is not None
     assert waiting.pace.compared == pairs

@@ -13,12 +13,12 @@ from braid.control.ordering import (
     RETURNING,
     Ordering,
     blend,
-    choose_holds,
+    choose_buffered,
     lookup_share,
     modelled_share,
-    nothing_waits,
+    nothing_buffered,
 )
-from braid.state.waiting import Holds, Pace, Waiting
+from braid.state.order_state import Buffered, OrderState, Pace
 
 ADAPTIVE = Ordering("adaptive", 0.3)
 
@@ -27,9 +27,9 @@ def pace(seconds: float, rows: tuple[float, ...], busy: tuple[float, ...], compa
     return Pace(seconds, rows, busy, compared, 0.0)
 
 
-def waiting(holds: Holds, share: float) -> Waiting:
+def waiting(holds: Buffered, share: float) -> OrderState:
     """A wait after ten seconds in which the faster stream's lookups took a share of one slot."""
-    return replace(nothing_waits(2), holds=holds, pace=pace(10.0, (10.0, 100.0), (9.0, 10 * share)))
+    return replace(nothing_buffered(2), buffered_kind=holds, pace=pace(10.0, (10.0, 100.0), (9.0, 10 * share)))
 
 
 def test_the_slower_of_two_streams_does_not_wait_so_its_lookups_do_not_count() -> None:
@@ -47,7 +47,7 @@ def test_slots_share_the_lookups() -> None:
 
 def test_there_is_no_share_before_enough_was_seen() -> None:
     assert lookup_share(pace(0.4, (1.0, 9.0), (0.1, 0.3)), slots=1) is None
-    assert choose_holds(ADAPTIVE, replace(waiting("results", 0.0), pace=pace(0.4, (1, 9), (0, 0))), 1) == (
+    assert choose_buffered(ADAPTIVE, replace(waiting("results", 0.0), pace=pace(0.4, (1, 9), (0, 0))), 1) == (
         "results",
         (),
     )
@@ -75,30 +75,30 @@ def test_the_modelled_share_needs_two_streams_a_window_and_pairs(seen: Pace, win
 
 @pytest.mark.parametrize("holds", ["rows", "results"])
 @pytest.mark.parametrize("share", [0.0, 0.9])
-def test_fixed_policies_hold_what_they_say(holds: Holds, share: float) -> None:
-    assert choose_holds(Ordering("sync-filter", 0.3), waiting(holds, share), 1) == ("rows", ())
-    assert choose_holds(Ordering("filter-order", 0.3), waiting(holds, share), 1) == ("results", ())
+def test_fixed_policies_hold_what_they_say(holds: Buffered, share: float) -> None:
+    assert choose_buffered(Ordering("sync-filter", 0.3), waiting(holds, share), 1) == ("rows", ())
+    assert choose_buffered(Ordering("filter-order", 0.3), waiting(holds, share), 1) == ("results", ())
 
 
 def test_adaptive_holds_results_from_alpha_on() -> None:
-    assert choose_holds(ADAPTIVE, waiting("rows", 0.29), 1) == ("rows", ())
-    holds, said = choose_holds(ADAPTIVE, waiting("rows", 0.3), 1)
+    assert choose_buffered(ADAPTIVE, waiting("rows", 0.29), 1) == ("rows", ())
+    holds, said = choose_buffered(ADAPTIVE, waiting("rows", 0.3), 1)
     assert holds == "results"
     assert said == ("holds results: lookups take 0.30 of the time, alpha is 0.3",)
 
 
 def test_adaptive_returns_only_clearly_below_alpha() -> None:
-    assert choose_holds(ADAPTIVE, waiting("results", 0.29), 1) == ("results", ())
-    assert choose_holds(ADAPTIVE, waiting("results", RETURNING * 0.3 + 0.001), 1) == ("results", ())
-    holds, said = choose_holds(ADAPTIVE, waiting("results", 0.2), 1)
+    assert choose_buffered(ADAPTIVE, waiting("results", 0.29), 1) == ("results", ())
+    assert choose_buffered(ADAPTIVE, waiting("results", RETURNING * 0.3 + 0.001), 1) == ("results", ())
+    holds, said = choose_buffered(ADAPTIVE, waiting("results", 0.2), 1)
     assert holds == "rows"
     assert said == ("holds rows: lookups take 0.20 of the time, less than 0.7 of alpha 0.3",)
 
 
 def test_an_alpha_of_zero_never_holds_rows_once_lookups_were_seen() -> None:
     eager = Ordering("adaptive", 0.0)
-    assert choose_holds(eager, waiting("rows", 0.0), 1)[0] == "results"
-    assert choose_holds(eager, waiting("results", 0.0), 1) == ("results", ())
+    assert choose_buffered(eager, waiting("rows", 0.0), 1)[0] == "results"
+    assert choose_buffered(eager, waiting("results", 0.0), 1) == ("results", ())
 
 
 def test_nothing_fades_while_the_frontier_stands() -> None:
@@ -126,7 +126,7 @@ def test_a_frontier_that_moves_seldom_makes_no_short_memory() -> None:
 
 def test_bursts_of_lookups_are_spread_over_the_time_between_them() -> None:
     """A row of the slower stream every ten steps of a second lets two seconds of lookups begin: a share of 0.2."""
-    state = nothing_waits(2)
+    state = nothing_buffered(2)
     for step in range(1, 101):
         burst = step % 10 == 0
         seen = blend(
@@ -141,17 +141,17 @@ def test_bursts_of_lookups_are_spread_over_the_time_between_them() -> None:
         share = lookup_share(seen, slots=1)
         assert share is not None
         assert share == pytest.approx(0.2, abs=1e-9) if burst else share < 0.2
-        assert choose_holds(ADAPTIVE, state, 1) == ("rows", ())
+        assert choose_buffered(ADAPTIVE, state, 1) == ("rows", ())
 
 
 def test_adaptive_follows_a_load_that_rises_and_falls() -> None:
-    state, switched = nothing_waits(2), []
+    state, switched = nothing_buffered(2), []
     for second in range(120):
         busy = 0.6 if 40 <= second < 80 else 0.1
         seen = blend(state.pace, seconds=1.0, rows=(1, 10), busy=(busy, busy), compared=0, moved=True)
-        holds, said = choose_holds(ADAPTIVE, replace(state, pace=seen), 1)
+        holds, said = choose_buffered(ADAPTIVE, replace(state, pace=seen), 1)
         switched += [(second, holds)] if said else []
-        state = replace(state, pace=seen, holds=holds)
+        state = replace(state, pace=seen, buffered_kind=holds)
     assert [holds for _, holds in switched] == ["results", "rows"]
     assert 40 <= switched[0][0] < 40 + MEMORY_SECONDS
     assert 80 <= switched[1][0] < 80 + 2 * MEMORY_SECONDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import choose_orders
+from braid.optimizer.join_orders import choose_join_orders
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Fanout
 from braid.testing import Draft
@@ -16,7 +16,7 @@ def chain() -> JoinPlan:
     a, b, c = (draft.stream(name, {"x": "double"}, window_us=10) for name in "abc")
     draft.on(within(a["x"], b["x"], constant(1.0, "double")))
     draft.on(within(b["x"], c["x"], constant(1.0, "double")))
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def test_the_far_end_of_a_chain_is_not_looked_up_first_because_it_has_few_partners_after_the_middle() -> None:
@@ -26,13 +26,13 @@ def test_the_far_end_of_a_chain_is_not_looked_up_first_because_it_has_few_partne
         Fanout(2, 1, (2,), 1e6, 2e6),
         Fanout(2, 0, (1, 2), 1e6, 1e3),
     )
-    assert choose_orders(chain(), ()) == choose_orders(chain(), seen) == ((1, 2), (0, 2), (1, 0))
+    assert choose_join_orders(chain(), ()) == choose_join_orders(chain(), seen) == ((1, 2), (0, 2), (1, 0))
 
 
 def test_what_was_seen_decides_where_both_are_possible() -> None:
     draft = Draft()
     a, b, c = (draft.stream(name, {"k": "bigint", "l": "bigint"}, window_us=10) for name in "abc")
     draft.on(equal(a["k"], b["k"])).on(equal(a["l"], c["l"]))
-    plan = build_plan(draft.question())
-    assert choose_orders(plan, (Fanout(0, 1, (0,), 1e6, 5e6), Fanout(0, 2, (0,), 1e6, 1e5)))[0] == (2, 1)
-    assert choose_orders(plan, (Fanout(0, 1, (0,), 1e6, 1e5), Fanout(0, 2, (0,), 1e6, 5e6)))[0] == (1, 2)
+    plan = build_plan(draft.logical_plan())
+    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 5e6), Fanout(0, 2, (0,), 1e6, 1e5)))[0] == (2, 1)
+    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 1e5), Fanout(0, 2, (0,), 1e6, 5e6)))[0] == (1, 2)

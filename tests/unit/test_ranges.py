@@ -19,11 +19,11 @@ from braid.kernels.probing import Counters, prepare
 from braid.kernels.rows import Pairs, Rows
 from braid.kernels.search import expand, search
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import build_probe
+from braid.optimizer.join_orders import build_probe
 from braid.plan.expressions import Call, Column, Constant, Expression
 from braid.plan.join import JoinPlan
 from braid.testing import Draft, absolute, add, both, constant, equal, less, less_or_equal, subtract
-from braid.testing.questions import ARROW_TYPES
+from braid.testing.drafts import ARROW_TYPES
 
 DOUBLES = st.one_of(
     st.floats(),
@@ -141,7 +141,7 @@ def test_no_match_is_outside_the_range(shape: str, type: str) -> None:
             draft.stream(name, {"p": type, "q": type}, window_us=None)
         expression = predicate(shape, type, draft, limit)
         draft.on(expression)
-        made = build_plan(draft.question())
+        made = build_plan(draft.logical_plan())
         left, right = rows_of(made, 0, one), rows_of(made, 1, two)
         assert matches(expression, left, right) <= candidates(made, 0, left, right)
         assert matches(expression, right, left) <= candidates(made, 1, right, left)
@@ -157,7 +157,7 @@ def test_bands_that_rounding_decides(p: float, q: float, limit: float) -> None:
     draft = Draft()
     one, two = (draft.stream(name, {"p": "double"}, window_us=None) for name in ("a", "b"))
     expression = less_or_equal(absolute(subtract(one["p"], two["p"])), constant(limit, "double"))
-    made = build_plan(draft.on(expression).question())
+    made = build_plan(draft.on(expression).logical_plan())
     left, right = rows_of(made, 0, [(p, 0.0)]), rows_of(made, 1, [(q, 0.0)])
     exact = abs(p - q) <= limit
     assert matches(expression, left, right) == ({(0, 0)} if exact else set())
@@ -169,7 +169,7 @@ def test_a_band_is_narrow() -> None:
     draft = Draft()
     one, two = (draft.stream(name, {"p": "double"}, window_us=None) for name in ("a", "b"))
     draft.on(less_or_equal(absolute(subtract(one["p"], two["p"])), Constant(0.5, "double")))
-    made = build_plan(draft.question())
+    made = build_plan(draft.logical_plan())
     assert isinstance(made.streams[1].indexes[0].range, Column)
     stored = rows_of(made, 1, [(float(n), None) for n in range(100)])
     assert candidates(made, 0, rows_of(made, 0, [(50.2, None)]), stored) == {(0, 50)}
@@ -183,6 +183,6 @@ def test_a_long_sum_loses_no_match_to_the_rounding_of_every_addition() -> None:
     for _ in range(60):
         total = add(total, one["p"])
     expression = both(less_or_equal(total, one["q"]), less_or_equal(constant(-5.0, "double"), add(one["p"], two["p"])))
-    made = build_plan(draft.on(expression).question())
+    made = build_plan(draft.on(expression).logical_plan())
     left, right = rows_of(made, 0, [(2.0**-53, 1.0)]), rows_of(made, 1, [(1.0, 0.0)])
     assert matches(expression, left, right) == candidates(made, 0, left, right) == {(0, 0)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from braid.control.responses import MOST_ARRIVALS, describe_waits, remember, respond, thinned
-from braid.state.waiting import Arrival
+from braid.state.order_state import Arrival
 
 
 def test_rows_leave_up_to_the_time_let_out_and_the_others_stay() -> None:

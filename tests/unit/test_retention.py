@@ -9,13 +9,13 @@ import pytest
 
 from braid.errors import WindowError
 from braid.optimizer.retention import check_auto_windows, derive_bounds
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing import Draft, add, both, constant, equal, less, less_or_equal, subtract
 
 
-def bounds(question: Question) -> tuple[tuple[int | None, ...], ...]:
-    streams = question.streams
-    return derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], question.conjuncts)
+def bounds(logical_plan: LogicalPlan) -> tuple[tuple[int | None, ...], ...]:
+    streams = logical_plan.streams
+    return derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], logical_plan.conjuncts)
 
 
 def draft_of(*windows_us: int | None) -> Draft:
@@ -26,8 +26,8 @@ def draft_of(*windows_us: int | None) -> Draft:
 
 
 def test_a_window_bounds_how_much_newer_a_partner_may_be() -> None:
-    assert bounds(draft_of(10, 20).question()) == ((0, 10), (20, 0))
-    assert bounds(draft_of(None, 20).question()) == ((0, None), (20, 0))
+    assert bounds(draft_of(10, 20).logical_plan()) == ((0, 10), (20, 0))
+    assert bounds(draft_of(None, 20).logical_plan()) == ((0, None), (20, 0))
 
 
 def test_an_interval_tightens_both_directions() -> None:
@@ -35,15 +35,15 @@ def test_an_interval_tightens_both_directions() -> None:
     a, b = (stream["ts"] for stream in draft.streams)
     early, late = subtract(a, constant(5, "interval")), add(a, constant(1, "interval"))
     draft.on(both(less_or_equal(early, b), less_or_equal(b, late)))
-    assert bounds(draft.question()) == ((0, 1), (5, 0))
+    assert bounds(draft.logical_plan()) == ((0, 1), (5, 0))
 
 
 def test_a_strict_comparison_an_equality_and_a_difference_bound_too() -> None:
     draft = draft_of(None, None)
     a, b = (stream["ts"] for stream in draft.streams)
-    assert bounds(draft.on(less(b, add(a, constant(7, "interval")))).question()) == ((0, 7), (None, 0))
-    assert bounds(draft.on(less_or_equal(subtract(a, b), constant(3, "interval"))).question()) == ((0, 7), (3, 0))
-    assert bounds(draft.on(equal(a, b)).question()) == ((0, 0), (0, 0))
+    assert bounds(draft.on(less(b, add(a, constant(7, "interval")))).logical_plan()) == ((0, 7), (None, 0))
+    assert bounds(draft.on(less_or_equal(subtract(a, b), constant(3, "interval"))).logical_plan()) == ((0, 7), (3, 0))
+    assert bounds(draft.on(equal(a, b)).logical_plan()) == ((0, 0), (0, 0))
 
 
 def test_other_columns_bound_nothing() -> None:
@@ -51,14 +51,14 @@ def test_other_columns_bound_nothing() -> None:
     one, two = draft.streams
     draft.on(less_or_equal(two["u"], add(one["u"], constant(7, "interval"))))
     draft.on(less_or_equal(two["ts"], add(one["u"], constant(7, "interval"))))
-    assert bounds(draft.question()) == ((0, None), (None, 0))
+    assert bounds(draft.logical_plan()) == ((0, None), (None, 0))
 
 
 def test_a_partner_that_must_be_older_is_a_negative_bound() -> None:
     draft = draft_of(None, None)
     a, b = (stream["ts"] for stream in draft.streams)
     draft.on(less_or_equal(add(b, constant(4, "interval")), a))
-    assert bounds(draft.question()) == ((0, -4), (None, 0))
+    assert bounds(draft.logical_plan()) == ((0, -4), (None, 0))
 
 
 def test_bounds_follow_chains() -> None:
@@ -66,7 +66,7 @@ def test_bounds_follow_chains() -> None:
     a, b, c = (stream["ts"] for stream in draft.streams)
     draft.on(less_or_equal(b, add(a, constant(5, "interval"))))
     draft.on(less_or_equal(c, add(b, constant(3, "interval"))))
-    assert bounds(draft.question()) == ((0, 5, 8), (10 + 3, 0, 3), (10, 10, 0))
+    assert bounds(draft.logical_plan()) == ((0, 5, 8), (10 + 3, 0, 3), (10, 10, 0))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,7 +82,7 @@ def test_no_combination_in_the_windows_exceeds_the_bounds(seed: int) -> None:
         limits.append((one, two, offset))
         first, second = draft.streams[one]["ts"], draft.streams[two]["ts"]
         draft.on(less_or_equal(second, add(first, constant(offset, "interval"))))
-    derived = bounds(draft.question())
+    derived = bounds(draft.logical_plan())
     for times in product(range(9), repeat=3):
         newest = max(times)
         allowed = all(w is None or newest - t <= w for w, t in zip(windows, times, strict=True))

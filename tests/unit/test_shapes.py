@@ -16,7 +16,7 @@ def chain() -> JoinPlan:
     draft = Draft()
     a, b, c = (draft.stream(name, {"x": "double", "k": "bigint"}, window_us=10) for name in "abc")
     draft.on(within(a["x"], b["x"], constant(1.0, "double"))).on(equal(b["k"], c["k"]))
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def test_sequences() -> None:
@@ -57,4 +57,4 @@ def test_both_are_described_for_three_streams_and_more() -> None:
     )
     draft = Draft()
     a, b = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "ab")
-    assert describe_shapes(build_plan(draft.on(equal(a["k"], b["k"])).question()), None) == ()
+    assert describe_shapes(build_plan(draft.on(equal(a["k"], b["k"])).logical_plan()), None) == ()

@@ -40,7 +40,7 @@ def counts(*shares: tuple[int, float], rows: float = 10_000.0) -> KeyCounts:
 def plan_of(by_key: bool = True) -> JoinPlan:
     written = Draft()
     o, q = (written.stream(name, {"k": "bigint"}, window_us=10) for name in "oq")
-    return build_plan(written.on(equal(o["k"], q["k"]) if by_key else less_or_equal(o["k"], q["k"])).question())
+    return build_plan(written.on(equal(o["k"], q["k"]) if by_key else less_or_equal(o["k"], q["k"])).logical_plan())
 
 
 def seen(layout: Layout, *key_counts: KeyCounts, **state: Any) -> Manifest:

@@ -58,7 +58,7 @@ def test_counted_rows_and_bytes_are_those_of_the_equations(strategy: Strategy, t
     r = draft.stream("r", {"k": "bigint", "v": "double"}, window_us=None)
     s = draft.stream("s", {"k": "bigint", "v": "double"}, window_us=None)
     draft.on(equal(r["k"], s["k"]))
-    query = InlineQuery(draft.question(), str(tmp_path), strategy=strategy, slots=3)
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=strategy, slots=3)
     random = np.random.default_rng(5)
     counts = (40_000, 20_000)
     tables = {
@@ -73,7 +73,7 @@ def test_counted_rows_and_bytes_are_those_of_the_equations(strategy: Strategy, t
     }
     progress = query.run(0, tables)
     assert progress is not None
-    layout = strategy.layout(build_plan(draft.question()), 3)
+    layout = strategy.layout(build_plan(draft.logical_plan()), 3)
     assert progress["stateRows"] == sum(count * copies(layout, number) for number, count in enumerate(counts))
     assert progress["stateRows"] == sum(unit["rowsStored"] for unit in progress["units"])
     row_bytes = progress["stateBytes"] / progress["stateRows"]

@@ -14,7 +14,7 @@ from braid.control.ordering import Ordering
 from braid.control.standing import Standing, standing_of
 from braid.engine.status import describe_status, explain_now, message
 from braid.optimizer.build import build_plan
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 
@@ -22,7 +22,7 @@ SECOND = 1_000_000
 BEHIND_MS = 20_000
 
 
-def question(ordered: bool, lateness_s: int | None = 0, idle_after_ms: int | None = None) -> Question:
+def logical_plan(ordered: bool, lateness_s: int | None = 0, idle_after_ms: int | None = None) -> LogicalPlan:
     """f and w, joined on k within 10 seconds; w may fall idle."""
     draft = Draft()
     lateness = None if lateness_s is None else lateness_s * SECOND
@@ -30,7 +30,7 @@ def question(ordered: bool, lateness_s: int | None = 0, idle_after_ms: int | Non
     f = draft.stream("f", {"k": "bigint"}, window_us=window, lateness_us=lateness)
     w = draft.stream("w", {"k": "bigint"}, window_us=window, lateness_us=lateness, idle_after_ms=idle_after_ms)
     draft.on(equal(f["k"], w["k"]))
-    return (draft.ordered() if ordered else draft).question()
+    return (draft.ordered() if ordered else draft).logical_plan()
 
 
 def rows(*seconds: float | None) -> pa.Table:
@@ -41,7 +41,7 @@ def rows(*seconds: float | None) -> pa.Table:
 class Case:
     """A query fed batch by batch, and where it stands."""
 
-    def __init__(self, asked: Question, directory: Path, policy: Any = "sync-filter") -> None:
+    def __init__(self, asked: LogicalPlan, directory: Path, policy: Any = "sync-filter") -> None:
         self._asked = asked
         self.plan = build_plan(asked)
         self.clock = ManualClock()
@@ -61,7 +61,7 @@ class Case:
 
 
 def test_rows_wait_for_the_stream_that_is_behind(tmp_path: Path) -> None:
-    case = Case(question(ordered=True), tmp_path)
+    case = Case(logical_plan(ordered=True), tmp_path)
     assert case.said() == "waiting for new rows"
     case.feed(f=rows(1, 2, 3))
     assert case.said() == "3 rows of f wait for w"
@@ -74,18 +74,18 @@ def test_rows_wait_for_the_stream_that_is_behind(tmp_path: Path) -> None:
 
 
 def test_results_wait_where_they_are_held(tmp_path: Path) -> None:
-    case = Case(question(ordered=True), tmp_path, "filter-order").feed(f=rows(4, 5), w=rows(3))
+    case = Case(logical_plan(ordered=True), tmp_path, "filter-order").feed(f=rows(4, 5), w=rows(3))
     assert case.said() == "2 results wait for w"
     assert case.standing.buffered_rows == (0, 0)
 
 
 def test_within_its_lateness_a_stream_waits_for_itself(tmp_path: Path) -> None:
-    case = Case(question(ordered=True, lateness_s=5), tmp_path).feed(f=rows(100), w=rows(1, 9, 10))
+    case = Case(logical_plan(ordered=True, lateness_s=5), tmp_path).feed(f=rows(100), w=rows(1, 9, 10))
     assert case.said() == "1 row of f waits for w; 2 rows of w wait for newer rows of w"
 
 
 def test_nothing_waits_for_a_stream_that_is_idle(tmp_path: Path) -> None:
-    case = Case(question(ordered=True, idle_after_ms=BEHIND_MS), tmp_path).feed(f=rows(4, 5), w=rows(3))
+    case = Case(logical_plan(ordered=True, idle_after_ms=BEHIND_MS), tmp_path).feed(f=rows(4, 5), w=rows(3))
     assert case.said() == "2 rows of f wait for w"
     case.clock.advance(BEHIND_MS)
     case.query.steps.tick()
@@ -95,7 +95,7 @@ def test_nothing_waits_for_a_stream_that_is_idle(tmp_path: Path) -> None:
 
 
 def test_state_is_kept_for_the_stream_that_is_behind(tmp_path: Path) -> None:
-    case = Case(question(ordered=False), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
+    case = Case(logical_plan(ordered=False), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
     assert case.said() == "waiting for new rows"
     case.feed(f=rows(100)).feed(f=rows(101))
     assert case.said() == "3 rows of f are kept for w"
@@ -104,13 +104,13 @@ def test_state_is_kept_for_the_stream_that_is_behind(tmp_path: Path) -> None:
 
 
 def test_what_has_no_limit_waits_for_nobody(tmp_path: Path) -> None:
-    case = Case(question(ordered=False, lateness_s=None), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
+    case = Case(logical_plan(ordered=False, lateness_s=None), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
     case.feed(f=rows(1000)).feed(f=rows(1001))
     assert case.said() == "waiting for new rows"
 
 
 def test_late_rows_are_counted_over_restarts(tmp_path: Path) -> None:
-    asked = question(ordered=False)
+    asked = logical_plan(ordered=False)
     Case(asked, tmp_path).feed(f=rows(10), w=rows(10, None)).feed(f=rows(1, 2, 11), w=rows(3, 12))
     case = Case(asked, tmp_path)
     assert case.standing.late_rows == (2, 2)
@@ -122,7 +122,7 @@ def test_what_waits_is_what_brute_force_finds(seed: int, tmp_path: Path) -> None
     """Of rows that were not late, those beyond the lowest watermark wait."""
     chance = random.Random(seed)
     lateness = chance.choice((0, 3))
-    case = Case(question(ordered=True, lateness_s=lateness), tmp_path)
+    case = Case(logical_plan(ordered=True, lateness_s=lateness), tmp_path)
     taken: dict[str, list[float]] = {"f": [], "w": []}
     marks: dict[str, float] = {}
     for _ in range(6):
@@ -143,7 +143,7 @@ def test_what_waits_is_what_brute_force_finds(seed: int, tmp_path: Path) -> None
 
 
 def test_the_status_is_plain_and_the_page_says_the_same(tmp_path: Path) -> None:
-    case = Case(question(ordered=True), tmp_path).feed(f=rows(4, 5, None), w=rows(3))
+    case = Case(logical_plan(ordered=True), tmp_path).feed(f=rows(4, 5, None), w=rows(3))
     status = describe_status(case.plan, case.standing, "waiting")
     assert json.loads(json.dumps(status)) == status
     assert status == {

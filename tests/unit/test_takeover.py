@@ -14,21 +14,21 @@ from braid.engine.restart.null_rejection import rejects_nulls
 from braid.errors import RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.expressions import Call, Expression
+from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct
-from braid.plan.question import Question
 from braid.testing import Draft, DraftStream
 from braid.testing.expressions import add, coalesce, constant, equal, less
 
 Predicate = Callable[[DraftStream, DraftStream], Expression]
 
 
-def ask(*predicates: Predicate, window_us: int = 10) -> Question:
+def ask(*predicates: Predicate, window_us: int = 10) -> LogicalPlan:
     draft = Draft()
     a, b = (draft.stream(name, {"x": "bigint", "k": "bigint"}, window_us=window_us) for name in ("a", "b"))
     for predicate in predicates:
         draft.on(predicate(a, b))
-    question = draft.question()
-    return replace(question, conjuncts=tuple(_as_tried(conjunct) for conjunct in question.conjuncts))
+    logical_plan = draft.logical_plan()
+    return replace(logical_plan, conjuncts=tuple(_as_tried(conjunct) for conjunct in logical_plan.conjuncts))
 
 
 def _as_tried(conjunct: Conjunct) -> Conjunct:
@@ -100,16 +100,16 @@ def tolerant(a: DraftStream, b: DraftStream) -> Expression:
     return less(coalesce(a["x"], constant(0, "bigint")), b["x"])
 
 
-def record(question: Question) -> dict[str, Any]:
-    return fingerprint(question, build_plan(question), pushdown=True)
+def record(logical_plan: LogicalPlan) -> dict[str, Any]:
+    return fingerprint(logical_plan, build_plan(logical_plan), pushdown=True)
 
 
-def selecting(question: Question, sql: str, **changes: Any) -> Question:
-    first, *rest = question.outputs
-    return replace(question, outputs=(replace(first, sql=sql, **changes), *rest))
+def selecting(logical_plan: LogicalPlan, sql: str, **changes: Any) -> LogicalPlan:
+    first, *rest = logical_plan.outputs
+    return replace(logical_plan, outputs=(replace(first, sql=sql, **changes), *rest))
 
 
-CORRECTIONS: dict[str, tuple[Question, Question]] = {
+CORRECTIONS: dict[str, tuple[LogicalPlan, LogicalPlan]] = {
     "another predicate": (ask(divides), ask(tries)),
     "a guard": (ask(divides), ask(positive, divides)),
     "a condition on one stream that becomes a selection": (ask(own_quotient), ask(tries_alone)),
@@ -157,7 +157,7 @@ def test_what_is_known_to_be_true_of_no_row_with_a_null(sql: str, rejects: bool)
     assert rejects_nulls(sql) == rejects
 
 
-REFUSED: dict[str, tuple[Question, Question, str]] = {
+REFUSED: dict[str, tuple[LogicalPlan, LogicalPlan, str]] = {
     "nothing failed": (ask(divides), ask(smaller), "predicate"),
     "a key that goes": (ask(same_key, divides), ask(smaller), "stored orders of a"),
     "a selection that goes": (ask(positive, divides), ask(divides), "rows of b were left out unless"),

@@ -94,10 +94,10 @@ def test_a_clock_does_not_go_back() -> None:
 def test_what_needs_the_jvm_is_refused(tmp_path: Path) -> None:
     draft = Draft()
     a, b = (draft.stream(name, {"k": "int"}, window_us=None) for name in ("a", "b"))
-    question = draft.on(equal(a["k"], b["k"])).question()
-    opaque = replace(question.conjuncts[0], written="a.k RLIKE b.k", expression=None, equality=None)
+    logical_plan = draft.on(equal(a["k"], b["k"])).logical_plan()
+    opaque = replace(logical_plan.conjuncts[0], written="a.k RLIKE b.k", expression=None, equality=None)
     with pytest.raises(UnsupportedExpressionError, match="need the JVM"):
-        InlineQuery(replace(question, conjuncts=(opaque,)), str(tmp_path))
+        InlineQuery(replace(logical_plan, conjuncts=(opaque,)), str(tmp_path))
 
 
 def test_an_unknown_column_or_type_mix_is_refused() -> None:
@@ -114,7 +114,7 @@ def test_progress_and_late_rows_of_an_inline_query(tmp_path: Path) -> None:
     a = draft.stream("a", {"k": "int"}, window_us=10, lateness_us=0)
     draft.stream("b", {"k": "int"}, window_us=10, lateness_us=0)
     table = pa.table({"ts": [5, 1], "k": [1, 1]}).cast(a.schema())
-    query = InlineQuery(draft.question(), str(tmp_path))
+    query = InlineQuery(draft.logical_plan(), str(tmp_path))
     first = query.run(0, {"a": table})
     second = query.run(1, {"a": table, "b": table})
     assert first is not None

@@ -15,7 +15,7 @@ from braid.errors import StrategyError
 from braid.kernels.rows import Rows
 from braid.kernels.times import row_times
 from braid.optimizer.build import build_plan
-from braid.optimizer.sequences import build_sequences
+from braid.optimizer.join_orders import build_probe_orders
 from braid.optimizer.strategies import Biclique
 from braid.optimizer.trees import choose_tree, derivation, in_shape, rebuild_orders, tree_orders
 from braid.plan.join import JoinPlan
@@ -34,7 +34,7 @@ def chain(*windows_us: int | None) -> JoinPlan:
     columns = {"x": "double", "k": "bigint"}
     a, b, c = (draft.stream(name, columns, window_us=us) for name, us in zip("abc", windows_us, strict=True))
     draft.on(within(a["x"], b["x"], constant(1.0, "double"))).on(equal(b["k"], c["k"]))
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def star() -> JoinPlan:
@@ -42,7 +42,7 @@ def star() -> JoinPlan:
     streams = [draft.stream(name, {"k": "bigint"}, window_us=10) for name in "abcd"]
     for other in streams[1:]:
         draft.on(equal(streams[0]["k"], other["k"]))
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def times(**columns: int) -> Rows:
@@ -55,13 +55,13 @@ def test_the_cheapest_pair_is_innermost() -> None:
     draft = Draft()
     a, b, c = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "abc")
     draft.on(equal(a["k"], c["k"])).on(less_or_equal(b["k"], c["k"]))
-    assert choose_tree(build_plan(draft.question())) == (1, 0, 2)
+    assert choose_tree(build_plan(draft.logical_plan())) == (1, 0, 2)
 
 
 def test_two_streams_have_no_tree() -> None:
     draft = Draft()
     a, b = (draft.stream(name, {"k": "bigint"}, window_us=10) for name in "ab")
-    plan = build_plan(draft.on(equal(a["k"], b["k"])).question())
+    plan = build_plan(draft.on(equal(a["k"], b["k"])).logical_plan())
     assert choose_tree(plan) is None
     assert Biclique(2, shape="tree").layout(plan, 2) == Biclique(2).layout(plan, 2)
 
@@ -69,14 +69,14 @@ def test_two_streams_have_no_tree() -> None:
 def test_a_head_looks_up_what_is_below_it_at_once_and_then_the_streams_above() -> None:
     assert tree_orders(in_shape(chain(10, 10, 10), CHAIN_TREE)) == ((DERIVED,), (2, 0), (1, 0))
     plan = in_shape(star(), (2, 0, 3, 1))
-    assert [derived.members for derived in plan.derived] == [(0, 3, 1), (3, 1)]
+    assert [derived.members for derived in plan.intermediate] == [(0, 3, 1), (3, 1)]
     assert tree_orders(plan) == ((5, 2), (3, 0, 2), (4,), (1, 0, 2))
     assert rebuild_orders(plan) == ((), (3, 0), (), ())
 
 
 def test_all_sequences_end_in_the_same_round() -> None:
     plan = in_shape(star(), (0, 1, 2, 3))
-    sequences = build_sequences(plan, tree_orders(plan))
+    sequences = build_probe_orders(plan, tree_orders(plan))
     assert [sequence.start for sequence in sequences] == [2, 1, 0, 0]
     assert all(len(sequence.joined[-1]) == 4 for sequence in sequences)
     assert sequences[1].probe_in(0) is None
@@ -92,7 +92,7 @@ def test_a_head_sees_its_own_step_of_the_streams_above_it_only() -> None:
 def test_a_conjunct_inside_a_derived_stream_is_not_decided_again() -> None:
     """b.k = c.k is an exact key, so that only a's band is left for a's lookup."""
     plan = in_shape(chain(10, 10, 10), CHAIN_TREE)
-    head = build_sequences(plan, tree_orders(plan))[0]
+    head = build_probe_orders(plan, tree_orders(plan))[0]
     assert [(probe.access, probe.checks) for probe in head.probes] == [("band", (0,))]
 
 
@@ -122,7 +122,7 @@ def test_bounds_of_event_times_end_a_derived_row_before_its_window() -> None:
     draft = Draft()
     a, b, c = (draft.stream(name, {"k": "bigint"}, window_us=100) for name in "abc")
     draft.on(equal(b["k"], c["k"])).on(less_or_equal(subtract(a["ts"], constant(7, "interval")), b["ts"]))
-    plan = in_shape(build_plan(draft.question()), CHAIN_TREE)
+    plan = in_shape(build_plan(draft.logical_plan()), CHAIN_TREE)
     assert row_times(plan, DERIVED, times(b=100, c=150)).tolist() == [107 - 100]
     assert is_expired(plan, DERIVED, 7, (108, 0, 0))
 

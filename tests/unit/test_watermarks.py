@@ -25,7 +25,7 @@ def plan(*lateness_us: int | None, window_us: int | None = 10, idle_after_ms: in
     draft = Draft()
     for number, lateness in enumerate(lateness_us):
         draft.stream(f"s{number}", {}, window_us=window_us, lateness_us=lateness, idle_after_ms=idle_after_ms)
-    return build_plan(draft.question())
+    return build_plan(draft.logical_plan())
 
 
 def times_at(made: JoinPlan, marks: tuple[Mark, ...], now_ms: int) -> StepTimes:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from braid.analysis.analyzer import Analyzer
 from braid.errors import QueryError, UnsupportedExpressionError
+from braid.plan.aggregation import Call, Function
 from braid.plan.expressions import Constant
 from braid.plan.predicate import Output
-from braid.plan.summary import Call, Function
 
 FUNCTIONS: dict[str, Function] = {"count": "count", "sum": "sum", "avg": "avg", "min": "min", "max": "max"}
 NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")

@@ -37,14 +37,14 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 def may_raise(node: Node) -> bool:
     """Whether some row could make a resolved expression raise."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
+    order_state = [node]
+    while order_state:
+        node = order_state.pop()
         if node.foldable and _has_value(node):
             continue
         if not _is_safe(node):
             return True
-        waiting += node.children
+        order_state += node.children
     return False
 
 

@@ -9,15 +9,15 @@ from braid.analysis.catalyst import braid_type
 from braid.api.stream import Stream
 from braid.errors import StreamError, WindowError
 from braid.plan.expressions import Column
-from braid.plan.question import StreamQuestion
+from braid.plan.logical import LogicalStream
 from braid.spark.transport import with_spark_types
 
 
-def ask_stream(number: int, stream: Stream, everlasting: bool) -> StreamQuestion:
+def ask_stream(number: int, stream: Stream, everlasting: bool) -> LogicalStream:
     """A stream as a question has it; in an `everlasting` join rows are never late unless it says when."""
     fields = [StructField(f"{stream.name}.{field.name}", field.dataType, True) for field in stream.schema.fields]
     lateness_us = stream.lateness_us if stream.lateness_given or not everlasting else None
-    return StreamQuestion(
+    return LogicalStream(
         name=stream.name,
         number=number,
         time=f"{stream.name}.{stream.time}",

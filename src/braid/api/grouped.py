@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NoReturn, get_args
 from braid.analysis import analyze_grouping
 from braid.api.habits import GROUPED, refuse_attribute
 from braid.errors import QueryError
+from braid.plan.aggregation import Updates
 from braid.plan.durations import duration_us
-from braid.plan.summary import Updates
 
 if TYPE_CHECKING:
     from braid.api.join import Join

@@ -27,10 +27,10 @@ from braid.engine.explain import explain_query
 from braid.errors import QueryError, StrategyError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
+from braid.plan.aggregation import Updates
 from braid.plan.join import JoinPlan
+from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct, Output
-from braid.plan.question import Question
-from braid.plan.summary import Updates
 from braid.spark.batch import run_batch
 from braid.spark.session import Settings, read_settings, require_unchanged, slot_count
 
@@ -163,7 +163,7 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (question, physical, layout)."""
-        print(explain_query(self._question, self._plan, self.strategy, slot_count(self._spark), stage, None))
+        print(explain_query(self._logical_plan, self._plan, self.strategy, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
         """The answer for static inputs, as a DataFrame."""
@@ -188,7 +188,7 @@ class Join:
         mode: Literal["append", "update"] = "append" if self.grouping is None else "update"
         query = Query(
             spark=self._spark,
-            question=self._question,
+            logical_plan=self._logical_plan,
             strategy=self.strategy,
             frames=self._frames,
             schema=self.schema,
@@ -245,23 +245,23 @@ class Join:
 
     @cached_property
     def _plan(self) -> JoinPlan:
-        return build_plan(self._question)
+        return build_plan(self._logical_plan)
 
     @cached_property
-    def _question(self) -> Question:
+    def _logical_plan(self) -> LogicalPlan:
         check_counted(self.streams, self.ordering is not None)
         settings, selection = self.settings, self._selection
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
-        return Question(
+        return LogicalPlan(
             streams=tuple(ask_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=selection.computed,
             output_schema=arrow_schema(selection.computed_schema, settings.case_sensitive),
-            leaving=arrow_schema(selection.schema, settings.case_sensitive),
+            sink_schema=arrow_schema(selection.schema, settings.case_sensitive),
             time_zone=settings.time_zone,
             ansi=settings.ansi,
             case_sensitive=settings.case_sensitive,
-            summary=selection.summary(settings.ansi),
+            aggregation=selection.aggregation(settings.ansi),
             ordered=self.ordering is not None,
         )
 

@@ -12,10 +12,10 @@ from braid.analysis import Analyzer, Grouping, quote
 from braid.api.columns import arrow_schema, struct_of
 from braid.api.stream import Stream
 from braid.errors import QueryError
+from braid.plan.aggregation import Aggregation, Updates
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME
 from braid.plan.predicate import Output
-from braid.plan.summary import Summary, Updates
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Selection:
     def computed_schema(self) -> StructType:
         return struct_of((output.name, output.type_json) for output in self.computed)
 
-    def summary(self, ansi: bool) -> Summary | None:
+    def aggregation(self, ansi: bool) -> Aggregation | None:
         """What becomes of results that are not wanted one by one."""
         if self.grouping is None and not self.different:
             return None
-        return Summary(
+        return Aggregation(
             groups=len(self.chosen) if self.grouping is None else len(self.grouping.groups),
             calls=() if self.grouping is None else self.grouping.calls,
             over_us=self.over_us,

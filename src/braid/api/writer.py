@@ -19,7 +19,7 @@ from braid.control.ordering import Ordering
 from braid.errors import SinkError
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.spark.batch import scratch_location
 from braid.spark.execution import Execution, Job, require_free_name
 from braid.spark.overlap import check_apart
@@ -37,7 +37,7 @@ class Query:
     """What a writer was made for."""
 
     spark: SparkSession
-    question: Question
+    logical_plan: LogicalPlan
     strategy: Strategy
     frames: Sequence[DataFrame]
     schema: StructType
@@ -137,11 +137,11 @@ class Writer:
             SinkChoice(writer._format, dict(writer._options), writer._name, writer._function),
             checkpoint,
             writer._query.schema,
-            writer._query.question,
+            writer._query.logical_plan,
         )
         retention_us = duration_us("The option retention", options.get("retention", DEFAULT_RETENTION))
         job = Job(
-            question=writer._query.question,
+            logical_plan=writer._query.logical_plan,
             strategy=writer._query.strategy,
             elasticity=writer._query.elasticity,
             ordering=writer._query.ordering,

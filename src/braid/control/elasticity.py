@@ -74,21 +74,21 @@ def decide_scaling(
     for stream in range(len(layout.units)):
         for group, count in enumerate(layout.members(stream)):
             load = stored.get((stream, group), 0) / (count * elasticity.capacity_bytes)
-            wish = max(wished(elasticity, load), 0) if stream in growing else wished(elasticity, load)
+            vote = max(vote_for(elasticity, load), 0) if stream in growing else vote_for(elasticity, load)
             before = asked.get((stream, group))
-            times = 0 if wish == 0 else 1 if before is None or before.wish != wish else before.times + 1
+            times = 0 if vote == 0 else 1 if before is None or before.vote != vote else before.times + 1
             wanted = _bounded(elasticity, count + units_to_change(elasticity, load, count))
             if times >= elasticity.patience and wanted != count:
                 scalings.append(Scaling(stream, group, count, wanted, load))
                 times = 0
             if times:
-                after.append(Pressure(stream, group, wish, times))
+                after.append(Pressure(stream, group, vote, times))
     for scaling in scalings:
         layout = layout.resized(scaling.stream, scaling.group, scaling.after)
     return Decided(layout, tuple(scalings), tuple(after))
 
 
-def wished(elasticity: Elasticity, load: float) -> int:
+def vote_for(elasticity: Elasticity, load: float) -> int:
     """1: more units, -1: fewer, 0: neither."""
     if load > elasticity.high:
         return 1

@@ -12,7 +12,7 @@ FADING = 0.9
 
 
 def fanouts_after(
-    plan: JoinPlan, before: Manifest, orders: Sequence[tuple[int, ...]], reports: Sequence[dict[str, Any]]
+    plan: JoinPlan, before: Manifest, join_orders: Sequence[tuple[int, ...]], reports: Sequence[dict[str, Any]]
 ) -> tuple[Fanout, ...]:
     """Earlier observations fade; those of a step's reports are added.
 
@@ -20,13 +20,13 @@ def fanouts_after(
     """
     same = before.layout.tree == plan.tree
     seen = {
-        (fanout.head, fanout.stream, fanout.joined): (fanout.probes * FADING, fanout.matches * FADING)
+        (fanout.delta_stream, fanout.stream, fanout.joined): (fanout.probes * FADING, fanout.matches * FADING)
         for fanout in before.fanouts
         if same or fanout.stream < len(plan.streams)
     }
     for report in reports:
         for lookup in report["lookups"]:
-            key = (lookup["head"], lookup["stream"], _joined_before(plan, orders[lookup["head"]], lookup))
+            key = (lookup["head"], lookup["stream"], _joined_before(plan, join_orders[lookup["head"]], lookup))
             probes, matches = seen.get(key, (0.0, 0.0))
             seen[key] = (probes + lookup["probes"], matches + lookup["matched"])
     return tuple(Fanout(*key, *counts) for key, counts in sorted(seen.items()))

@@ -25,7 +25,7 @@ def split_expired(
     for block in manifest.blocks:
         old = is_expired(plan, block.stream, block.max_time, marks)
         few = block.max_time < counted.get(block.stream, block.max_time)
-        (gone if not block.held and (old or few) else live).append(block)
+        (gone if not block.buffered and (old or few) else live).append(block)
     return tuple(live), tuple(gone)
 
 
@@ -47,11 +47,11 @@ def decide_rewrites(
 
 def useful_marks(manifest: Manifest, watermarks: Sequence[int | None]) -> Marks:
     """The time below which no row of each stream is still to be looked up."""
-    waiting = manifest.waiting
-    return lookup_marks(watermarks, manifest.blocks, None if waiting is None else waiting.frontier_us)
+    order_state = manifest.order_state
+    return lookup_marks(watermarks, manifest.blocks, None if order_state is None else order_state.frontier_us)
 
 
 def outnumbered(manifest: Manifest) -> dict[int, int]:
     """Of streams whose windows count rows, the time below which no row can be among the last any more."""
-    rulers = () if manifest.waiting is None else manifest.waiting.rulers
-    return {ruler.stream: ruler.first_us for ruler in rulers if ruler.first_us is not None}
+    rank_indexes = () if manifest.order_state is None else manifest.order_state.rank_indexes
+    return {rank_index.stream: rank_index.first_us for rank_index in rank_indexes if rank_index.first_us is not None}

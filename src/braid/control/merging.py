@@ -38,7 +38,7 @@ class Merge:
     epoch: int
     oldest_us: int | None
     into: int | None = None
-    held: bool = False
+    buffered: bool = False
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
@@ -46,7 +46,7 @@ def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int |
 
     None if that is for ever: then one sub-index grows.
     """
-    stored = len(plan.streams) + len(plan.derived)
+    stored = len(plan.streams) + len(plan.intermediate)
     if chosen_us is not None:
         return (chosen_us,) * stored
     periods: list[int | None] = []
@@ -78,9 +78,9 @@ def decide_merges(
         spent += _rows(group)
         stream = group[0].stream
         files = tuple(block.file for block in group)
-        held = group[0].held
-        oldest = None if held else _latest(oldest_useful(plan, stream, watermarks), outnumbered.get(stream))
-        chosen.append(Merge(stream, files, group[0].epoch, oldest, held=held))
+        buffered = group[0].buffered
+        oldest = None if buffered else _latest(oldest_useful(plan, stream, watermarks), outnumbered.get(stream))
+        chosen.append(Merge(stream, files, group[0].epoch, oldest, buffered=buffered))
     return tuple(chosen)
 
 
@@ -98,29 +98,29 @@ def decide_moves(
     """
     newest = layouts[-1]
     rigid = {layout.epoch for layout in layouts if "matrix" in (layout.kind, newest.kind)}
-    waiting = [
+    order_state = [
         block
         for block in blocks
         if block.epoch != newest.epoch and (block.epoch in rigid or _stays_for_ever(plan, block.stream))
     ]
     chosen: list[Block] = []
-    for block in sorted(waiting, key=lambda block: (block.epoch, block.last_step)):
+    for block in sorted(order_state, key=lambda block: (block.epoch, block.last_step)):
         if chosen and _rows([*chosen, block]) > budget_rows:
             break
         chosen.append(block)
     families: dict[tuple[int, int, bool], list[str]] = defaultdict(list)
     for block in chosen:
-        families[block.stream, block.epoch, block.held].append(block.file)
+        families[block.stream, block.epoch, block.buffered].append(block.file)
     return tuple(
         Merge(
             stream,
             tuple(files),
             epoch,
-            None if held else oldest_useful(plan, stream, watermarks),
+            None if buffered else oldest_useful(plan, stream, watermarks),
             newest.epoch,
-            held,
+            buffered,
         )
-        for (stream, epoch, held), files in families.items()
+        for (stream, epoch, buffered), files in families.items()
     )
 
 
@@ -149,7 +149,7 @@ def _due_groups(
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
-        family = (block.stream, block.epoch, block.units, block.held, number)
+        family = (block.stream, block.epoch, block.units, block.buffered, number)
         marks = [watermarks[member] for member in plan.members(block.stream)]
         if period is not None and all(mark is not None and mark >= (number + 1) * period for mark in marks):
             by_period[family].append(block)

@@ -20,7 +20,7 @@ from typing import Literal
 from braid.control.watermarks import decide_times, later
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Mark
-from braid.state.waiting import Holds, Pace, Waiting
+from braid.state.order_state import Buffered, OrderState, Pace
 
 Policy = Literal["sync-filter", "filter-order", "adaptive"]
 RETURNING = 0.7
@@ -40,52 +40,57 @@ class Ordering:
 
 
 @dataclass(frozen=True)
-class Turn:
+class OrderDecision:
     """What a step does for the order: what is held, how far results may leave, or that everything does."""
 
-    holds: Holds
+    buffered_kind: Buffered
     frontier_us: int | None
     flush: bool
     adaptations: tuple[str, ...] = ()
 
 
-def nothing_waits(streams: int) -> Waiting:
+def nothing_buffered(streams: int) -> OrderState:
     """The order before the first step."""
-    return Waiting(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
+    return OrderState(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
 
 
-def decide_turn(
-    plan: JoinPlan, ordering: Ordering, waiting: Waiting, marks: Sequence[Mark], idle: tuple[bool, ...], slots: int
-) -> Turn:
+def decide_order(
+    plan: JoinPlan,
+    ordering: Ordering,
+    order_state: OrderState,
+    marks: Sequence[Mark],
+    idle: tuple[bool, ...],
+    slots: int,
+) -> OrderDecision:
     """The turn of a step after which the streams have reached `marks`. When all are idle nothing waits for them.
 
     Results that leave by whole times wait until every stream has passed them. Which rows are the last at a time is
     known only then: so long rows wait, whatever the policy.
     """
-    holds: Holds
+    buffered_kind: Buffered
     said: tuple[str, ...]
     times = decide_times(plan, marks, idle)
     reached = [mark for mark in times.watermarks if mark is not None]
     frontier = min(reached) if len(reached) == len(times.watermarks) else None
-    if plan.by_whole_times and frontier is not None:
+    if plan.per_timestamp and frontier is not None:
         frontier -= 1
-    holds, said = ("rows", ()) if plan.counted else choose_holds(ordering, waiting, slots)
-    return Turn(holds, later(waiting.frontier_us, frontier), all(times.idle), said)
+    buffered_kind, said = ("rows", ()) if plan.row_based else choose_buffered(ordering, order_state, slots)
+    return OrderDecision(buffered_kind, later(order_state.frontier_us, frontier), all(times.idle), said)
 
 
-def choose_holds(ordering: Ordering, waiting: Waiting, slots: int) -> tuple[Holds, tuple[str, ...]]:
+def choose_buffered(ordering: Ordering, order_state: OrderState, slots: int) -> tuple[Buffered, tuple[str, ...]]:
     """What the policy holds, and what it says if that changed."""
     if ordering.policy != "adaptive":
         return ("rows" if ordering.policy == "sync-filter" else "results"), ()
-    share = lookup_share(waiting.pace, slots)
+    share = lookup_share(order_state.pace, slots)
     if share is None:
-        return waiting.holds, ()
-    if waiting.holds == "rows" and share >= ordering.alpha:
+        return order_state.buffered_kind, ()
+    if order_state.buffered_kind == "rows" and share >= ordering.alpha:
         return "results", (f"holds results: lookups take {share:.2f} of the time, alpha is {ordering.alpha:g}",)
-    if waiting.holds == "results" and share < RETURNING * ordering.alpha:
+    if order_state.buffered_kind == "results" and share < RETURNING * ordering.alpha:
         limit = f"{RETURNING:g} of alpha {ordering.alpha:g}"
         return "rows", (f"holds rows: lookups take {share:.2f} of the time, less than {limit}",)
-    return waiting.holds, ()
+    return order_state.buffered_kind, ()
 
 
 def lookup_share(pace: Pace, slots: int) -> float | None:

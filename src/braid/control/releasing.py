@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from braid.state.waiting import HeldBlock
+from braid.state.order_state import BufferedBlock
 
-ROWS_WORTH_A_SLOT = 50_000
+MIN_ROWS_PER_SLOT = 50_000
 MOST_FILES = 16
 ROWS_REWRITTEN = 1_000_000
 
 
-def decide_cuts(due: Sequence[tuple[HeldBlock, int]], until_us: int, slots: int) -> tuple[int, ...]:
+def decide_cuts(due: Sequence[tuple[BufferedBlock, int]], until_us: int, slots: int) -> tuple[int, ...]:
     """The times at which stretches end, the last one excepted: about as many rows in each, few rows in one.
 
     `due` has blocks, and the time after which their rows have not left.
@@ -22,7 +22,7 @@ def decide_cuts(due: Sequence[tuple[HeldBlock, int]], until_us: int, slots: int)
             if after_us < cut <= until_us:
                 weights[cut] = weights.get(cut, 0.0) + block.rows / len(block.cuts)
     total = sum(weights.values())
-    stretches = int(min(slots, max(1, total // ROWS_WORTH_A_SLOT)))
+    stretches = int(min(slots, max(1, total // MIN_ROWS_PER_SLOT)))
     cuts: list[int] = []
     passed = 0.0
     for cut in sorted(weights):
@@ -32,12 +32,12 @@ def decide_cuts(due: Sequence[tuple[HeldBlock, int]], until_us: int, slots: int)
     return tuple(cuts)
 
 
-def decide_absorbed(waiting: Sequence[HeldBlock]) -> tuple[HeldBlock, ...]:
+def decide_absorbed(order_state: Sequence[BufferedBlock]) -> tuple[BufferedBlock, ...]:
     """The smallest of too many files, to be written into one a slot."""
-    if len(waiting) <= MOST_FILES:
+    if len(order_state) <= MOST_FILES:
         return ()
-    chosen: list[HeldBlock] = []
-    for block in sorted(waiting, key=lambda block: block.rows):
+    chosen: list[BufferedBlock] = []
+    for block in sorted(order_state, key=lambda block: block.rows):
         if sum(other.rows for other in chosen) + block.rows > ROWS_REWRITTEN:
             break
         chosen.append(block)

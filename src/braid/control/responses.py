@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from braid.state.waiting import Arrival
+from braid.state.order_state import Arrival
 
 SAMPLE = 128
 MOST_ARRIVALS = 32
@@ -36,8 +36,8 @@ def respond(arrivals: Sequence[Arrival], until_us: int, now_ms: int) -> tuple[tu
 
 def spread(count: float, waits: Waits) -> Waits:
     """So many results as late as the rows that found them, where it is not known which row found which."""
-    rows = sum(waiting for _, waiting in waits)
-    return [(wait, count * waiting / rows) for wait, waiting in waits]
+    rows = sum(order_state for _, order_state in waits)
+    return [(wait, count * order_state / rows) for wait, order_state in waits]
 
 
 def remember(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:

@@ -13,7 +13,7 @@ from typing import Literal
 from braid.control.watermarks import StepTimes, decide_times, is_expired
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Block, Manifest
-from braid.state.waiting import Waiting
+from braid.state.order_state import OrderState
 
 What = Literal["rows", "results", "state"]
 """`rows` wait to be looked up, `results` to be emitted, both for their order; `state` is kept, and waits to expire."""
@@ -52,9 +52,9 @@ def standing_of(plan: JoinPlan, manifest: Manifest, idle: tuple[bool, ...]) -> S
     """Where a query stands while these streams are idle."""
     numbers = range(len(plan.streams))
     times = decide_times(plan, manifest.marks, idle)
-    waiting = manifest.waiting if plan.ordered else None
-    buffered = tuple(0 if waiting is None else rows_waiting(waiting, number) for number in numbers)
-    results = 0 if waiting is None else sum(block.rows for block in waiting.results)
+    order_state = manifest.order_state if plan.ordered else None
+    buffered = tuple(0 if order_state is None else rows_waiting(order_state, number) for number in numbers)
+    results = 0 if order_state is None else sum(block.rows for block in order_state.results)
     return Standing(
         step=manifest.step,
         watermarks=times.watermarks,
@@ -64,16 +64,16 @@ def standing_of(plan: JoinPlan, manifest: Manifest, idle: tuple[bool, ...]) -> S
         buffered_rows=buffered,
         buffered_results=results,
         late_rows=manifest.late_rows or (0,) * len(plan.streams),
-        frontier_us=None if waiting is None else waiting.frontier_us,
+        frontier_us=None if order_state is None else order_state.frontier_us,
         waits=(*_order_waits(times, buffered, results), *_expiry_waits(plan, manifest, times)),
     )
 
 
-def rows_waiting(waiting: Waiting, stream: int) -> int:
+def rows_waiting(order_state: OrderState, stream: int) -> int:
     """Rows of a stream that wait to be looked up, about."""
-    if waiting.holds == "results":
+    if order_state.buffered_kind == "results":
         return 0
-    return sum(arrival.rows for arrival in waiting.arrivals if arrival.stream == stream)
+    return sum(arrival.rows for arrival in order_state.arrivals if arrival.stream == stream)
 
 
 def _order_waits(times: StepTimes, buffered: tuple[int, ...], results: int) -> tuple[Wait, ...]:

@@ -78,7 +78,7 @@ def lookup_marks(
     watermarks: Sequence[int | None], blocks: Sequence[Block], frontier_us: int | None
 ) -> tuple[int | None, ...]:
     """The event time below which no row of each stream is still to be looked up: held ones are past the frontier."""
-    holding = {block.stream for block in blocks if block.held}
+    holding = {block.stream for block in blocks if block.buffered}
     return tuple(
         _earlier(watermark, frontier_us) if stream in holding else watermark
         for stream, watermark in enumerate(watermarks)

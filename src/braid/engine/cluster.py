@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from braid.engine.commands import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
+from braid.engine.commands import AggregateCommand, IngestCommand, ProbeCommand, RankCommand, ReleaseCommand
 from braid.plan.layout import Layout
 
 
@@ -21,26 +21,26 @@ class Cluster(Protocol):
         """Ask for the cores that a layout can use; what was asked and what came of it, None if nothing was."""
         ...
 
-    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
         """Take the rows of the current batch in: one report per task."""
         ...
 
-    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
+    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
         """Run one probe job: one report per slot."""
         ...
 
-    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
         """Add a step's partial summaries to the view: one report per slot."""
         ...
 
-    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
         """Rank rows where windows count them."""
         ...
 
-    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
+    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
         """Let held results out in order."""
         ...
 
-    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
+    def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         """Whether a round must end its job because the JVM filters what it finds."""
         ...

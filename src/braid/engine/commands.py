@@ -15,14 +15,14 @@ from typing import Any
 from braid.control.merging import Merge
 from braid.placement.admission import NEVER, Admission
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, View
-from braid.state.waiting import RulerFile
+from braid.state.manifest import AggregateState, Block
+from braid.state.order_state import RankIndexFile
 
 PROPERTY = "braid.order"
 
 
 @dataclass(frozen=True)
-class IngestOrder:
+class IngestCommand:
     """Take the rows of a step in: under these watermarks, spread by this layout.
 
     `newest_us` has the newest event time that rows of each stream may have, None: any.
@@ -35,8 +35,8 @@ class IngestOrder:
     newest_us: tuple[int | None, ...]
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> IngestOrder:
-        return IngestOrder(
+    def from_json(content: dict[str, Any]) -> IngestCommand:
+        return IngestCommand(
             content["step"],
             content["run"],
             tuple(content["watermarks"]),
@@ -46,7 +46,7 @@ class IngestOrder:
 
 
 @dataclass(frozen=True)
-class ProbeOrder:
+class ProbeCommand:
     """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
 
     Sequences end together, in the last of all rounds. `blocks` are all live ones with the step's own; `carried` are
@@ -58,20 +58,20 @@ class ProbeOrder:
     run: str
     layouts: tuple[Layout, ...]
     blocks: tuple[Block, ...]
-    orders: tuple[tuple[int, ...], ...]
+    join_orders: tuple[tuple[int, ...], ...]
     merges: tuple[Merge, ...]
     first_round: int
     last_round: int
-    carried: tuple[str, ...]
+    exchanged: tuple[str, ...]
     admission: Admission
-    rulers: tuple[RulerFile, ...] = ()
-    view_parts: int = 0
+    rank_indexes: tuple[RankIndexFile, ...] = ()
+    aggregate_parts: int = 0
     watched: bool = False
 
     @property
     def rounds(self) -> int:
         """How many there are in all jobs of the step."""
-        return max(len(order) for order in self.orders)
+        return max(len(order) for order in self.join_orders)
 
     @property
     def is_last(self) -> bool:
@@ -79,26 +79,26 @@ class ProbeOrder:
         return self.last_round == self.rounds - 1
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> ProbeOrder:
-        return ProbeOrder(
+    def from_json(content: dict[str, Any]) -> ProbeCommand:
+        return ProbeCommand(
             step=content["step"],
             run=content["run"],
             admission=Admission(**content["admission"]),
-            rulers=_rulers(content),
+            rank_indexes=_rulers(content),
             layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
             blocks=tuple(Block.from_json(block) for block in content["blocks"]),
-            orders=tuple(tuple(order) for order in content["orders"]),
+            join_orders=tuple(tuple(order) for order in content["join_orders"]),
             merges=tuple(Merge(**{**merge, "files": tuple(merge["files"])}) for merge in content["merges"]),
             first_round=content["first_round"],
             last_round=content["last_round"],
-            carried=tuple(content["carried"]),
-            view_parts=content["view_parts"],
+            exchanged=tuple(content["exchanged"]),
+            aggregate_parts=content["aggregate_parts"],
             watched=content["watched"],
         )
 
 
 @dataclass(frozen=True)
-class HeldFrom:
+class BufferedFrom:
     """A file that is held, of whose rows those up to `after_us` have left."""
 
     file: str
@@ -106,7 +106,7 @@ class HeldFrom:
 
 
 @dataclass(frozen=True)
-class ViewOrder:
+class AggregateCommand:
     """Add the partial summaries of a step to the view, and let out what changed.
 
     Generations in `absorbed` are written anew with the step's own. `newest_us` is the newest result time with this
@@ -117,9 +117,9 @@ class ViewOrder:
 
     step: int
     run: str
-    view: View
-    partials: tuple[HeldFrom, ...]
-    absorbed: tuple[int, ...]
+    aggregate: AggregateState
+    partials: tuple[BufferedFrom, ...]
+    compacted: tuple[int, ...]
     newest_us: int | None
     forget_us: int | None
     first: bool = False
@@ -127,14 +127,16 @@ class ViewOrder:
     rewritten: tuple[str, ...] = ()
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> ViewOrder:
-        lists = {name: tuple(content[name]) for name in ("absorbed", "rewritten")}
-        partials = tuple(HeldFrom(**held) for held in content["partials"])
-        return ViewOrder(**{**content, **lists, "partials": partials, "view": View.from_json(content["view"])})
+    def from_json(content: dict[str, Any]) -> AggregateCommand:
+        lists = {name: tuple(content[name]) for name in ("compacted", "rewritten")}
+        partials = tuple(BufferedFrom(**buffered) for buffered in content["partials"])
+        return AggregateCommand(
+            **{**content, **lists, "partials": partials, "aggregate": AggregateState.from_json(content["aggregate"])}
+        )
 
 
 @dataclass(frozen=True)
-class ReleaseOrder:
+class ReleaseCommand:
     """Let held results up to `until_us` out in order: slot n writes those between the n-th and the next of the `cuts`.
 
     Of the files in `absorbed` what stays is written anew.
@@ -142,19 +144,21 @@ class ReleaseOrder:
 
     step: int
     run: str
-    blocks: tuple[HeldFrom, ...]
+    blocks: tuple[BufferedFrom, ...]
     until_us: int
     cuts: tuple[int, ...]
-    absorbed: tuple[str, ...]
+    compacted: tuple[str, ...]
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> ReleaseOrder:
-        lists = {name: tuple(content[name]) for name in ("cuts", "absorbed")}
-        return ReleaseOrder(**{**content, **lists, "blocks": tuple(HeldFrom(**held) for held in content["blocks"])})
+    def from_json(content: dict[str, Any]) -> ReleaseCommand:
+        lists = {name: tuple(content[name]) for name in ("cuts", "compacted")}
+        return ReleaseCommand(
+            **{**content, **lists, "blocks": tuple(BufferedFrom(**buffered) for buffered in content["blocks"])}
+        )
 
 
 @dataclass(frozen=True)
-class RollFrom:
+class ArrivalLogFrom:
     """A file of a stream's rows, of which those up to `after_us` are ranked."""
 
     stream: int
@@ -163,28 +167,28 @@ class RollFrom:
 
 
 @dataclass(frozen=True)
-class RankOrder:
+class RankCommand:
     """Rank the rows up to `until_us`, after those of the `rulers` up to `before_us`."""
 
     step: int
     run: str
-    rolls: tuple[RollFrom, ...]
-    rulers: tuple[RulerFile, ...]
+    arrival_logs: tuple[ArrivalLogFrom, ...]
+    rank_indexes: tuple[RankIndexFile, ...]
     before_us: int
     until_us: int
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> RankOrder:
-        rolls = tuple(RollFrom(**roll) for roll in content["rolls"])
-        return RankOrder(**{**content, "rolls": rolls, "rulers": _rulers(content)})
+    def from_json(content: dict[str, Any]) -> RankCommand:
+        arrival_logs = tuple(ArrivalLogFrom(**arrival_log) for arrival_log in content["arrival_logs"])
+        return RankCommand(**{**content, "arrival_logs": arrival_logs, "rank_indexes": _rulers(content)})
 
 
-Order = IngestOrder | ProbeOrder | ViewOrder | ReleaseOrder | RankOrder
+Command = IngestCommand | ProbeCommand | AggregateCommand | ReleaseCommand | RankCommand
 
 
-def encode(order: Order) -> str:
+def encode(command: Command) -> str:
     """The order as text small enough for a local property."""
-    return base64.b85encode(zlib.compress(json.dumps(asdict(order)).encode(), 1)).decode()
+    return base64.b85encode(zlib.compress(json.dumps(asdict(command)).encode(), 1)).decode()
 
 
 def decode(text: str) -> dict[str, Any]:
@@ -192,5 +196,5 @@ def decode(text: str) -> dict[str, Any]:
     return content
 
 
-def _rulers(content: dict[str, Any]) -> tuple[RulerFile, ...]:
-    return tuple(RulerFile(**ruler) for ruler in content["rulers"])
+def _rulers(content: dict[str, Any]) -> tuple[RankIndexFile, ...]:
+    return tuple(RankIndexFile(**rank_index) for rank_index in content["rank_indexes"])

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.layouts import Spread
-from braid.control.ordering import Turn
+from braid.control.ordering import OrderDecision
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
-from braid.engine.ordered.keeper import arrivals_of, rolls_of
-from braid.optimizer.sequences import choose_orders
+from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
+from braid.optimizer.join_orders import choose_join_orders
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -33,7 +33,7 @@ class Start:
 
 
 def delta_of(
-    plan: JoinPlan, manifest: Manifest, run: str, start: Start, turn: Turn | None, reports: Reports
+    plan: JoinPlan, manifest: Manifest, run: str, start: Start, decision: OrderDecision | None, reports: Reports
 ) -> DeltaRecord:
     """The record of the step after `manifest`, from the reports of its ingest tasks."""
     step, layout = manifest.step + 1, start.spread.layout
@@ -45,21 +45,21 @@ def delta_of(
         watermarks=start.times.watermarks,
         idle=start.times.idle,
         layout=layout,
-        orders=_orders(in_shape(plan, layout.tree), manifest),
+        join_orders=_orders(in_shape(plan, layout.tree), manifest),
         blocks=tuple(_input_block(report, step, layout) for report in reports if report["block"]),
         newest=newest_times(plan, reports),
         input_rows=tuple(_total(reports, stream.number, "rows") for stream in plan.streams),
         late_rows=tuple(_total(reports, stream.number, "late") for stream in plan.streams),
         late_files=_late_moves(plan, reports, step, start.now_ms),
         moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
-        adaptations=(*start.spread.adaptations, *(() if turn is None else turn.adaptations)),
+        adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, reports),
         follows=identity_of(manifest),
         planned=start.planned,
     )
-    return delta if turn is None else _with_turn(delta, turn, reports)
+    return delta if decision is None else _with_turn(delta, decision, reports)
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
@@ -70,20 +70,20 @@ def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
     )
 
 
-def _with_turn(delta: DeltaRecord, turn: Turn, reports: Reports) -> DeltaRecord:
+def _with_turn(delta: DeltaRecord, decision: OrderDecision, reports: Reports) -> DeltaRecord:
     return replace(
         delta,
-        frontier_us=turn.frontier_us,
-        holds=turn.holds,
-        flush=turn.flush,
+        frontier_us=decision.frontier_us,
+        buffered_kind=decision.buffered_kind,
+        flush=decision.flush,
         arrivals=arrivals_of(reports, delta.now_ms),
-        rolls=rolls_of(reports),
+        arrival_logs=arrival_logs_of(reports),
     )
 
 
 def _orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
     """What each head looks up: as the tree has it, or as fewest matches are expected."""
-    return choose_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
+    return choose_join_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
 
 
 def _input_block(report: dict[str, Any], step: int, layout: Layout) -> Block:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from braid.control.skew import describe_treatment, hot_keys
 from braid.errors import StrategyError
-from braid.optimizer.sequences import build_sequences, choose_orders
+from braid.optimizer.join_orders import build_probe_orders, choose_join_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Strategy
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.explain import Chosen, Observed, Seen, explain
 from braid.plan.join import JoinPlan
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.manifest import Manifest
 
 
 def explain_query(
-    question: Question, plan: JoinPlan, strategy: Strategy, slots: int, stage: str | None, manifest: Manifest | None
+    logical_plan: LogicalPlan,
+    plan: JoinPlan,
+    strategy: Strategy,
+    slots: int,
+    stage: str | None,
+    manifest: Manifest | None,
 ) -> str:
     """The plan that a query starts with; with a manifest, what has become of it by then."""
     chosen = _chosen(plan, strategy, slots)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts = () if manifest is None else manifest.fanouts
-    orders = choose_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)
+    join_orders = choose_join_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)
     observed = None if manifest is None else _observed(plan, manifest)
-    return explain(question, plan, build_sequences(plan, orders), chosen, observed, stage)
+    return explain(logical_plan, plan, build_probe_orders(plan, join_orders), chosen, observed, stage)
 
 
 def _chosen(plan: JoinPlan, strategy: Strategy, slots: int) -> Chosen:
@@ -55,7 +60,7 @@ def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
         older_layouts=len(manifest.layouts) - 1,
         hot_keys=tuple(hot.describe(names) for hot in hot_keys(manifest.layout, manifest.key_counts)),
         lookups=tuple(
-            Seen(fanout.head, fanout.stream, fanout.joined, fanout.matches / fanout.probes)
+            Seen(fanout.delta_stream, fanout.stream, fanout.joined, fanout.matches / fanout.probes)
             for fanout in manifest.fanouts
             if fanout.probes
         ),

@@ -20,7 +20,7 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[
     """
     newest = layouts[-1]
     places = {
-        (layout.epoch, unit.number): (unit.streams[0], _heirs(layout, newest, unit.streams[0], unit.group))
+        (layout.epoch, unit.number): (unit.streams[0], _successors(layout, newest, unit.streams[0], unit.group))
         for layout in layouts
         if layout.kind == newest.kind == "biclique"
         for unit in units_of(layout, len(plan.streams))
@@ -32,13 +32,13 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[
             unit_place = (unit["epoch"], unit["unit"])
             if unit_place in places and unit_place not in seen:
                 seen.add(unit_place)
-                stream, heirs = places[unit_place]
-                for group in heirs:
-                    loads[stream, group] += unit["stored_bytes"] / len(heirs)
+                stream, successors = places[unit_place]
+                for group in successors:
+                    loads[stream, group] += unit["stored_bytes"] / len(successors)
     return tuple(Load(stream, group, round(size)) for (stream, group), size in sorted(loads.items()))
 
 
-def _heirs(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
+def _successors(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
     """The subgroups of the newest layout that have the keys of a subgroup of an older one."""
     shared = math.gcd(older.groups[stream], newest.groups[stream])
     return [heir for heir in range(newest.groups[stream]) if heir % shared == group % shared]

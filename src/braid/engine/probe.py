@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from braid.control.aggregate_state import new_aggregate
 from braid.control.keeping import decide_rewrites, split_expired
-from braid.control.views import new_view
 from braid.engine.cluster import Cluster
-from braid.engine.commands import ProbeOrder
+from braid.engine.commands import ProbeCommand
 from braid.engine.ordered.keeper import admission_of
 from braid.engine.rebuilding import rebuild_derived
 from braid.engine.rounds import Found, run_rounds
@@ -16,7 +16,7 @@ from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, DeltaRecord, Manifest
-from braid.state.waiting import RulerFile
+from braid.state.order_state import RankIndexFile
 
 NOTHING = Found([], (), (), (), 0)
 
@@ -29,7 +29,7 @@ class LookedUp:
     found: Found
     blocks: tuple[Block, ...]
     dropped: tuple[str, ...]
-    carried_bytes: int
+    exchanged_bytes: int
 
 
 def look_up(
@@ -38,7 +38,7 @@ def look_up(
     manifest: Manifest,
     delta: DeltaRecord,
     run: str,
-    rulers: tuple[RulerFile, ...],
+    rank_indexes: tuple[RankIndexFile, ...],
     corrected: bool,
 ) -> LookedUp:
     """Look a step's rows up, if any are due. Where a predicate was `corrected`, what was derived by it is made anew."""
@@ -51,19 +51,19 @@ def look_up(
         useless = tuple(block for block in stored if block.stream >= len(plan.streams))
         if plan.tree is not None and live:
             rebuilt = rebuild_derived(plan, cluster, _order(cluster, manifest, delta, run, live))
-    live = (*live, *rebuilt.derived)
-    order = replace(_order(cluster, manifest, delta, run, (*live, *delta.blocks)), rulers=rulers)
+    live = (*live, *rebuilt.intermediate)
+    command = replace(_order(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
     found = NOTHING
-    if any(order.admission.starting(block) for block in order.blocks):
-        merges = decide_rewrites(plan, manifest, live, order.layouts, delta.watermarks)
-        found = run_rounds(plan, cluster, replace(order, merges=merges))
+    if any(command.admission.starting(block) for block in command.blocks):
+        merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
+        found = run_rounds(plan, cluster, replace(command, merges=merges))
     resting = (block for block in live if block.file not in set(found.merged))
     return LookedUp(
         plan=plan,
         found=found,
-        blocks=(*resting, *found.blocks, *delta.blocks, *found.derived),
-        dropped=(*(block.file for block in (*gone, *useless)), *rebuilt.carried, *found.merged, *found.carried),
-        carried_bytes=rebuilt.carried_bytes + found.carried_bytes,
+        blocks=(*resting, *found.blocks, *delta.blocks, *found.intermediate),
+        dropped=(*(block.file for block in (*gone, *useless)), *rebuilt.exchanged, *found.merged, *found.exchanged),
+        exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
 
 
@@ -74,18 +74,20 @@ def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) 
     return (*older, delta.layout)
 
 
-def _order(cluster: Cluster, manifest: Manifest, delta: DeltaRecord, run: str, blocks: tuple[Block, ...]) -> ProbeOrder:
-    view = manifest.view or new_view(cluster.slots)
-    return ProbeOrder(
+def _order(
+    cluster: Cluster, manifest: Manifest, delta: DeltaRecord, run: str, blocks: tuple[Block, ...]
+) -> ProbeCommand:
+    aggregate = manifest.aggregate or new_aggregate(cluster.slots)
+    return ProbeCommand(
         step=delta.step,
         run=run,
         layouts=layouts_of(manifest, delta, blocks),
         blocks=blocks,
-        orders=delta.orders,
+        join_orders=delta.join_orders,
         merges=(),
         first_round=0,
         last_round=0,
-        carried=(),
+        exchanged=(),
         admission=admission_of(delta, manifest),
-        view_parts=view.parts,
+        aggregate_parts=aggregate.parts,
     )

@@ -42,7 +42,7 @@ def step_progress(
     delta: DeltaRecord,
     manifest: Manifest,
     reports: list[dict[str, Any]],
-    carried_bytes: int,
+    exchanged_bytes: int,
     phases: Phases,
 ) -> dict[str, Any]:
     """The record of a step; durations are added when it is over."""
@@ -64,7 +64,9 @@ def step_progress(
         "stateRows": sum(block.rows for block in manifest.blocks),
         "stateBytes": sum(block.size for block in manifest.blocks),
         "stateBlocks": len(manifest.blocks),
-        "bytesMoved": delta.moved_bytes + carried_bytes + sum(u["received_bytes"] for r in reports for u in r["units"]),
+        "bytesMoved": delta.moved_bytes
+        + exchanged_bytes
+        + sum(u["received_bytes"] for r in reports for u in r["units"]),
         "held": {},
         "hotKeys": [
             {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from braid.engine.cluster import Cluster
-from braid.engine.commands import ProbeOrder
+from braid.engine.commands import ProbeCommand
 from braid.engine.rounds import Found, run_rounds
 from braid.optimizer.trees import rebuild_orders
 from braid.plan.join import JoinPlan
 
 
-def rebuild_derived(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
+def rebuild_derived(plan: JoinPlan, cluster: Cluster, order: ProbeCommand) -> Found:
     """The blocks of all derived streams of the plan's tree; `order` has the stored blocks, without the step's own."""
     admission = replace(order.admission, covers="earlier")
-    found = run_rounds(plan, cluster, replace(order, orders=rebuild_orders(plan), admission=admission))
+    found = run_rounds(plan, cluster, replace(order, join_orders=rebuild_orders(plan), admission=admission))
     before = order.step - 1
-    derived = tuple(replace(block, first_step=before, last_step=before) for block in found.derived)
-    return replace(found, reports=[], derived=derived)
+    intermediate = tuple(replace(block, first_step=before, last_step=before) for block in found.intermediate)
+    return replace(found, reports=[], intermediate=intermediate)

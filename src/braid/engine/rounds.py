@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.engine.cluster import Cluster
-from braid.engine.commands import ProbeOrder
-from braid.engine.tasks.task_errors import raise_told
+from braid.engine.commands import ProbeCommand
+from braid.engine.tasks.task_errors import raise_task_error
 from braid.errors import PredicateError
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
@@ -22,41 +22,41 @@ class Found:
     reports: list[dict[str, Any]]
     blocks: tuple[Block, ...]
     merged: tuple[str, ...]
-    carried: tuple[str, ...]
-    carried_bytes: int
-    derived: tuple[Block, ...] = ()
+    exchanged: tuple[str, ...]
+    exchanged_bytes: int
+    intermediate: tuple[Block, ...] = ()
 
 
-def run_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> Found:
+def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
     """Run the jobs of a step; what one carries the next one starts from. The last one merges."""
     reports: list[dict[str, Any]] = []
-    carried: tuple[str, ...] = ()
-    for first, last in job_rounds(plan, cluster, order):
-        merges = order.merges if last == order.rounds - 1 else ()
-        job = replace(order, first_round=first, last_round=last, merges=merges, carried=carried)
+    exchanged: tuple[str, ...] = ()
+    for first, last in job_rounds(plan, cluster, command):
+        merges = command.merges if last == command.rounds - 1 else ()
+        job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
         answers = cluster.probe(job)
-        require_success(plan, answers, order.step)
-        carried = tuple(report["carried"] for report in answers if report.get("carried"))
+        require_success(plan, answers, command.step)
+        exchanged = tuple(report["carried"] for report in answers if report.get("carried"))
         reports += answers
     return Found(
         reports=[{"files": [], "results": 0, **report} for report in reports],
         blocks=tuple(Block.from_json(block) for report in reports for block in report["merged"] if block is not None),
-        merged=tuple(file for merge in order.merges for file in merge.files),
-        carried=tuple(report["carried"] for report in reports if report.get("carried")),
-        carried_bytes=sum(report.get("carried_bytes", 0) for report in reports),
-        derived=tuple(Block.from_json(block) for report in reports for block in report["derived"]),
+        merged=tuple(file for merge in command.merges for file in merge.files),
+        exchanged=tuple(report["carried"] for report in reports if report.get("carried")),
+        exchanged_bytes=sum(report.get("carried_bytes", 0) for report in reports),
+        intermediate=tuple(Block.from_json(block) for report in reports for block in report["derived"]),
     )
 
 
-def job_rounds(plan: JoinPlan, cluster: Cluster, order: ProbeOrder) -> list[tuple[int, int]]:
+def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[tuple[int, int]]:
     """Which rounds, first and last, run in one job."""
-    count = order.rounds
-    local = len(order.layouts) == 1 and routes_stay_local(order.layouts[0], len(plan.streams), cluster.slots)
+    count = command.rounds
+    local = len(command.layouts) == 1 and routes_stay_local(command.layouts[0], len(plan.streams), cluster.slots)
     if not local:
         return [(number, number) for number in range(count)]
     jobs, first = [], 0
     for number in range(count):
-        if number == count - 1 or cluster.needs_own_round(order, number):
+        if number == count - 1 or cluster.needs_own_round(command, number):
             jobs.append((first, number))
             first = number + 1
     return jobs
@@ -66,7 +66,7 @@ def require_success(plan: JoinPlan, reports: Sequence[dict[str, Any]], step: int
     """Raise what a task told, with the streams and the batch it happened in."""
     try:
         for report in reports:
-            raise_told(report)
+            raise_task_error(report)
     except PredicateError as error:
         names = ", ".join(stream.name for stream in plan.streams)
         message = f"The join of {names} failed in batch {step}: {error.message}"

@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from braid.control.aggregate_state import new_aggregate
 from braid.control.elasticity import Elasticity
 from braid.control.fanouts import fanouts_after
 from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
-from braid.control.views import new_view
 from braid.control.watermarks import StepTimes, advance_marks, decide_times, latest_times
-from braid.engine.aggregate.update import Summed, update_view
+from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
-from braid.engine.commands import IngestOrder
+from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, newest_times
 from braid.engine.history import History
 from braid.engine.loads import subgroup_loads
@@ -200,8 +200,8 @@ class StepRunner:
         """Whether a step without input would let something out."""
         if self._keeper is None:
             return False
-        turn = self._keeper.turn(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
-        return self._keeper.is_due(self.manifest, turn)
+        decision = self._keeper.decision(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
+        return self._keeper.is_due(self.manifest, decision)
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
@@ -211,21 +211,21 @@ class StepRunner:
         with phases.phase("probe"):
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
             corrected = self._checkpoint.has_failed(delta.step)
-            looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rulers, corrected)
-            ordered = self._let_out(delta, ranked, looked.found.reports)
-            summed = self._update_view(delta, looked.found.reports, ordered)
-            leaving = looked.found.reports if summed is None else summed.reports
+            looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rank_indexes, corrected)
+            ordered = self._emit(delta, ranked, looked.found.reports)
+            summed = self._update_aggregate(delta, looked.found.reports, ordered)
+            sink_schema = looked.found.reports if summed is None else summed.reports
         with phases.phase("sink"):
-            files = [file for report in leaving for file in report["files"]]
+            files = [file for report in sink_schema for file in report["files"]]
             if ordered is not None and self._plan.ordered:
                 files = ordered.released.files
             moves = self._sink.deliver(delta.step, self._owner.number, files)
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, looked, moves)
-            progress = step_progress(looked.plan, delta, manifest, looked.found.reports, looked.carried_bytes, phases)
+            progress = step_progress(looked.plan, delta, manifest, looked.found.reports, looked.exchanged_bytes, phases)
             if summed is not None:
-                manifest = replace(manifest, view=summed.view, dropped=(*manifest.dropped, *summed.dropped))
+                manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
             if ordered is not None:
                 manifest = _in_order(self._plan, manifest, delta, ordered)
@@ -266,7 +266,7 @@ class StepRunner:
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
-        order = IngestOrder(step, self._run, start.times.watermarks, start.spread.layout, limits)
+        order = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits)
         reports = self._cluster.ingest(order)
         require_success(self._plan, reports, step)
         check = offer.check or self._silence.all_read(self._now_ms())
@@ -276,33 +276,37 @@ class StepRunner:
 
     def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
         """Write down what the step has decided and taken in; what another run wrote first counts."""
-        turn = None
+        decision = None
         if self._keeper is not None:
             newest = newest_times(self._plan, reports)
-            turn = self._keeper.turn(self.manifest, start.times, newest, start.now_ms, flush)
-        delta = delta_of(self._plan, self.manifest, self._run, start, turn, reports)
+            decision = self._keeper.decision(self.manifest, start.times, newest, start.now_ms, flush)
+        delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports)
         fixed = self._checkpoint.write_delta(delta, self.manifest)
         # A record that could be written because the step is over, and its record was removed, fixes nothing.
         if self._checkpoint.is_committed(delta.step):
             raise StepCommittedError(f"Step {delta.step} was committed by another run.")
         return fixed
 
-    def _update_view(self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None) -> Summed | None:
+    def _update_aggregate(
+        self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None
+    ) -> AggregateUpdate | None:
         """Add the step's results to the summary, if the query has one; in order those that left were added."""
-        summary = self._plan.summary
-        if summary is None:
+        aggregation = self._plan.aggregation
+        if aggregation is None:
             return None
         if ordered is not None and ordered.summed is not None:
             return ordered.summed
-        return update_view(self._plan, summary, self._cluster, self.manifest.view, delta, self._run, reports)
+        return update_aggregate(
+            self._plan, aggregation, self._cluster, self.manifest.aggregate, delta, self._run, reports
+        )
 
-    def _let_out(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> InOrder | None:
+    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> InOrder | None:
         """Let out in order what is due, if the query is ordered."""
         if self._keeper is None:
             return None
-        summed = self._plan.ordered and self._plan.summary is not None
-        view = (self.manifest.view or new_view(self._cluster.slots)) if summed else None
-        return self._keeper.let_out(self.manifest, delta, ranked, view, reports, self._now_ms)
+        summed = self._plan.ordered and self._plan.aggregation is not None
+        aggregate = (self.manifest.aggregate or new_aggregate(self._cluster.slots)) if summed else None
+        return self._keeper.emit(self.manifest, delta, ranked, aggregate, reports, self._now_ms)
 
     def _next_manifest(self, delta: DeltaRecord, looked: LookedUp, moves: tuple[Move, ...]) -> Manifest:
         before, reports = self.manifest, looked.found.reports
@@ -318,9 +322,9 @@ class StepRunner:
             blocks=looked.blocks,
             moves=(*delta.late_files, *moves),
             dropped=looked.dropped,
-            fanouts=fanouts_after(looked.plan, before, delta.orders, reports),
-            view=before.view,
-            waiting=before.waiting,
+            fanouts=fanouts_after(looked.plan, before, delta.join_orders, reports),
+            aggregate=before.aggregate,
+            order_state=before.order_state,
             loads=subgroup_loads(self._plan, layouts, reports) or before.loads,
             pressures=delta.pressures,
             checked_ms=delta.checked_ms,
@@ -336,14 +340,14 @@ class StepRunner:
 
 def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
     """The manifest with what waits for its order."""
-    marks = raised(plan, manifest.marks, ordered.waiting.frontier_us) if delta.flush else manifest.marks
+    marks = raised(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
     return replace(
         manifest,
         marks=marks,
         blocks=tuple(
-            settled(plan, block, delta, ordered.waiting.frontier_us) if block.stream < len(plan.streams) else block
+            settled(plan, block, delta, ordered.order_state.frontier_us) if block.stream < len(plan.streams) else block
             for block in manifest.blocks
         ),
-        waiting=ordered.waiting,
+        order_state=ordered.order_state,
         dropped=(*manifest.dropped, *ordered.released.dropped),
     )

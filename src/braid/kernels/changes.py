@@ -15,8 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.spans import Places, Spans, fold, sum_whole
-from braid.kernels.summing import (
+from braid.kernels.aggregation import (
     LARGEST,
     ROWS,
     TIME,
@@ -26,7 +25,8 @@ from braid.kernels.summing import (
     refuse_overflow,
     unscaled,
 )
-from braid.plan.summary import Summary
+from braid.kernels.spans import Places, Spans, fold, sum_whole
+from braid.plan.aggregation import Aggregation
 
 SMALLEST = -LARGEST - 1
 Times = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class Live:
 
 
 def changes(
-    summary: Summary, known: pa.Table, fresh: pa.Table, clock: Clock, sets: Mapping[int, Live]
+    aggregation: Aggregation, known: pa.Table, fresh: pa.Table, clock: Clock, sets: Mapping[int, Live]
 ) -> tuple[pa.RecordBatch, Times]:
     """What leaves, with its times: `known` are rows that counted before the step, none of `fresh` is older.
 
@@ -108,10 +108,10 @@ def changes(
     groups, (group, *owners) = number_rows([rows, *others], group_names(rows))
     is_fresh = np.arange(rows.num_rows) >= known.num_rows
     events = _events(groups.num_rows, group, rows[TIME].to_numpy(), is_fresh, clock)
-    totals = _totals(summary, *_ranges(rows, group, is_fresh, events, clock))
+    totals = _totals(aggregation, *_ranges(rows, group, is_fresh, events, clock))
     for (call, live), mine in zip(sets.items(), zip(owners[::2], owners[1::2], strict=True), strict=True):
         totals[f"n{call}"] = pa.array(_live_counts(live, np.concatenate(mine), clock, events))
-    return _differing(summary, groups, events, totals)
+    return _differing(aggregation, groups, events, totals)
 
 
 def number_rows(tables: Sequence[pa.Table], names: list[str]) -> tuple[pa.Table, list[Places]]:
@@ -152,7 +152,7 @@ def _ranges(
 
 
 def _differing(
-    summary: Summary, groups: pa.Table, events: Events, totals: dict[str, pa.Array]
+    aggregation: Aggregation, groups: pa.Table, events: Events, totals: dict[str, pa.Array]
 ) -> tuple[pa.RecordBatch, Times]:
     """The events that differ from what the same group had before; `totals` has all groups first, then all events."""
     group = np.concatenate((np.arange(events.groups), events.group))
@@ -160,8 +160,8 @@ def _differing(
     columns = groups.take(pa.array(group)).combine_chunks()
     named = dict(zip(columns.column_names, columns.columns, strict=True))
     whole = pa.table({**named, **totals}).take(pa.array(order)).combine_chunks()
-    values = finish(summary, whole, {})
-    kept = np.flatnonzero((order >= events.groups) & _differs(summary, values, whole[ROWS].to_numpy() > 0))
+    values = finish(aggregation, whole, {})
+    kept = np.flatnonzero((order >= events.groups) & _differs(aggregation, values, whole[ROWS].to_numpy() > 0))
     return values.take(pa.array(kept)), events.time[order[kept] - events.groups]
 
 
@@ -192,27 +192,27 @@ def _count_at(events: Events, group: Places, time: Times) -> Places:
     return placed.up_to(events.group, events.time) - placed.starts(events.group)
 
 
-def _totals(summary: Summary, rows: pa.Table, spans: Spans) -> dict[str, pa.Array]:
+def _totals(aggregation: Aggregation, rows: pa.Table, spans: Spans) -> dict[str, pa.Array]:
     """The partial columns over every range of rows."""
     names = [name for name in rows.column_names if name[0] in "nsm" or name == ROWS]
-    return {name: _total(summary, name, rows[name].combine_chunks(), spans) for name in names}
+    return {name: _total(aggregation, name, rows[name].combine_chunks(), spans) for name in names}
 
 
-def _total(summary: Summary, name: str, column: pa.Array, spans: Spans) -> pa.Array:
+def _total(aggregation: Aggregation, name: str, column: pa.Array, spans: Spans) -> pa.Array:
     if name[0] == "n" or name == ROWS:
         return pa.array(sum_whole(column.fill_null(0).to_numpy(), spans))
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     spans = spans.among(valid)
     column = column.drop_null()
     if name[0] == "m":
-        return _extremes(column, spans, largest=summary.calls[int(name[1:])].function == "max")
+        return _extremes(column, spans, largest=aggregation.calls[int(name[1:])].function == "max")
     if pa.types.is_floating(column.type):
         return pa.array(_floating_sums(column.to_numpy(), spans), mask=spans.lengths == 0)
     if pa.types.is_decimal(column.type):
         sums = sum_whole(unscaled(column), spans)
         refuse_overflow(sums.min(initial=0), sums.max(initial=0), 10**column.type.precision - 1)
         return decimals_of(sums, spans.lengths == 0, column.type)
-    return pa.array(_whole_sums(summary, column.to_numpy(), spans), mask=spans.lengths == 0)
+    return pa.array(_whole_sums(aggregation, column.to_numpy(), spans), mask=spans.lengths == 0)
 
 
 def _floating_sums(values: npt.NDArray[np.float64], spans: Spans) -> npt.NDArray[np.float64]:
@@ -221,8 +221,8 @@ def _floating_sums(values: npt.NDArray[np.float64], spans: Spans) -> npt.NDArray
         return fold(values[values != 0], spans.among(values != 0), np.add, 0.0)
 
 
-def _whole_sums(summary: Summary, values: npt.NDArray[np.int64], spans: Spans) -> npt.NDArray[np.int64]:
-    if summary.ansi and np.abs(values.astype(np.float64)).sum() > LARGEST / 2:
+def _whole_sums(aggregation: Aggregation, values: npt.NDArray[np.int64], spans: Spans) -> npt.NDArray[np.int64]:
+    if aggregation.ansi and np.abs(values.astype(np.float64)).sum() > LARGEST / 2:
         exact = sum_whole(values.astype(object), spans)
         refuse_overflow(exact.min(initial=0), exact.max(initial=0), LARGEST)
     sums: npt.NDArray[np.int64] = sum_whole(values, spans)
@@ -244,11 +244,11 @@ def _extremes(column: pa.Array, spans: Spans, largest: bool) -> pa.Array:
     return encoded.dictionary.take(pa.array(order[inside], mask=spans.lengths == 0))
 
 
-def _differs(summary: Summary, values: pa.RecordBatch, exists: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _differs(aggregation: Aggregation, values: pa.RecordBatch, exists: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Which rows have other values than the row before, or are there where that was not."""
     differs = np.ones(values.num_rows, bool)
     differs[1:] = exists[1:] != exists[:-1]
-    for column in values.columns[summary.groups :]:
+    for column in values.columns[aggregation.groups :]:
         differs[1:] |= ~_same(column.slice(1), column.slice(0, max(0, len(column) - 1)))
     return differs
 

@@ -34,7 +34,7 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     windowed = _window_matters(probing, segment)
     for ranges in search(index, probing.keys, limits, probing.rows.length):
         counters.compared += ranges.total
-        alike = probing.keys is None and index.positions is None and not probing.rulers
+        alike = probing.keys is None and index.positions is None and not probing.rank_indexes
         if alike and tiles_pay(ranges, probing.checks):
             found = match_tiles(probing, segment, ranges, windowed, PAIRS_AT_ONCE)
         else:
@@ -52,7 +52,7 @@ def _match_pairs(
         pairs = Pairs(probing.rows, segment.rows, probes, index.rows_at(places))
         if windowed:
             pairs = pairs.where(_in_window(probing, segment, pairs))
-        if probing.rulers:
+        if probing.rank_indexes:
             pairs = pairs.where(_among_last(probing, pairs))
         for piece in pairs.pieces(columns_read(probing.checks)):
             yield passing(piece, probing.checks)
@@ -92,6 +92,6 @@ def _among_last(probing: Probing, pairs: Pairs) -> Mask:
     streams = probing.plan.streams
     newest = np.maximum.reduce([pairs.times(s.time) for s in streams if pairs.has(s.time)])
     mask = np.ones(pairs.length, bool)
-    for stream, ruler in probing.rulers.items():
-        mask &= ruler.admits(np.asarray(pairs.vector(id_column(stream)).values), newest)
+    for stream, rank_index in probing.rank_indexes.items():
+        mask &= rank_index.admits(np.asarray(pairs.vector(id_column(stream)).values), newest)
     return mask

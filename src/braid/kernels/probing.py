@@ -13,7 +13,7 @@ from braid.kernels.checks import Check, prepare_checks
 from braid.kernels.evaluate import evaluate
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.ordering import SortedIndex
-from braid.kernels.ranks import Ruler
+from braid.kernels.ranks import RankIndex
 from braid.kernels.rows import Rows
 from braid.kernels.search import Limits
 from braid.kernels.times import shifted
@@ -73,7 +73,7 @@ class Probing:
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
     room: float
-    rulers: Mapping[int, Ruler] = field(default_factory=dict)
+    rank_indexes: Mapping[int, RankIndex] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     constant_bytes: int = 0
 
@@ -89,7 +89,7 @@ def prepare(
     probe: Probe,
     rows: Rows,
     counters: Counters,
-    rulers: Mapping[int, Ruler] | None = None,
+    rank_indexes: Mapping[int, RankIndex] | None = None,
 ) -> Probing:
     """Compute keys, limits and window of the probing rows, which hold the columns of the `joined` streams."""
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
@@ -105,7 +105,9 @@ def prepare(
     key = combine(keys) if keys else None
     earliest = windows[0].earliest if len(windows) == 1 else _earliest(plan, joined, probe.stream, rows)
     latest = windows[0].latest
-    counting = {n: ruler for n, ruler in (rulers or {}).items() if n in (*joined, *plan.members(probe.stream))}
+    counting = {
+        n: rank_index for n, rank_index in (rank_indexes or {}).items() if n in (*joined, *plan.members(probe.stream))
+    }
     constants = sum(_literal_bytes(output.expression) for output in plan.outputs)
     return Probing(
         plan, probe, rows, checks, key, limits, windows, earliest, latest, room, counting, counters, constants
@@ -133,10 +135,10 @@ def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -
 
 def _earliest(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> npt.NDArray[np.int64]:
     """The earliest time of a derived row that may still join: rows of one stream look it up, those that keep it."""
-    asker, kept_us = plan.reaches(number)[0]
-    if joined != (asker,):
+    probing_stream, kept_us = plan.reaches(number)[0]
+    if joined != (probing_stream,):
         raise ValueError("a derived stream is looked up by new rows of one stream only")
-    return _back(rows.times(plan.streams[asker].time), kept_us)
+    return _back(rows.times(plan.streams[probing_stream].time), kept_us)
 
 
 def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int64]:

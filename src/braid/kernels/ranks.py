@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.summing import orderable
+from braid.kernels.aggregation import orderable
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Ruler:
+class RankIndex:
     """The newest rows of a stream in order: `times` by position; `ids`, sorted, with the `positions` they have."""
 
     times: Numbers
@@ -38,10 +38,10 @@ class Ruler:
         return admitted
 
 
-def make_ruler(times: Numbers, ids: Numbers, count: int) -> Ruler:
+def make_ruler(times: Numbers, ids: Numbers, count: int) -> RankIndex:
     """A ruler from the times and ids of rows in order."""
     order = np.argsort(ids, kind="stable")
-    return Ruler(times, ids[order], order, count)
+    return RankIndex(times, ids[order], order, count)
 
 
 def _wide(column: pa.ChunkedArray) -> pa.Array:

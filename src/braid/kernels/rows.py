@@ -152,17 +152,17 @@ class Pairs:
 
 def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
     """Rows of neighbouring parts joined while they are of bounded size."""
-    held: list[Rows] = []
+    buffered: list[Rows] = []
     size = 0
     for part in parts:
         for piece in part.pieces():
-            if held and size + piece.nbytes > sizes.PIECE_BYTES:
-                yield concat_rows(held)
-                held, size = [], 0
-            held.append(piece)
+            if buffered and size + piece.nbytes > sizes.PIECE_BYTES:
+                yield concat_rows(buffered)
+                buffered, size = [], 0
+            buffered.append(piece)
             size += piece.nbytes
-    if held:
-        yield concat_rows(held)
+    if buffered:
+        yield concat_rows(buffered)
 
 
 def _among(name: str, names: Collection[str] | None) -> bool:

@@ -57,17 +57,17 @@ def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Neighbouring batches that together are small enough to become one."""
-    held: list[pa.RecordBatch] = []
+    buffered: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         for piece in batch_pieces(batch):
-            if held and size + piece.nbytes > PIECE_BYTES:
-                yield held
-                held, size = [], 0
-            held.append(piece)
+            if buffered and size + piece.nbytes > PIECE_BYTES:
+                yield buffered
+                buffered, size = [], 0
+            buffered.append(piece)
             size += piece.nbytes
-    if held:
-        yield held
+    if buffered:
+        yield buffered
 
 
 class Buffer:

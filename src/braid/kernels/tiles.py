@@ -43,7 +43,7 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
     height, width = _shape(ranges)
     stretches: dict[int, _Cut] = {}
     found: list[Pairs] = []
-    waiting = 0
+    order_state = 0
     for first in range(0, probing.rows.length, height):
         probes = _Cut(probing.rows, first, min(first + height, probing.rows.length), (-1, 1))
         start, stop = ranges.start[probes.cut], ranges.stop[probes.cut]
@@ -59,10 +59,10 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
             pairs = _compare(probing, segment, probes, stored, inside, dense)
             if pairs.length:
                 found.append(pairs)
-                waiting += pairs.length
-            if waiting >= most:
+                order_state += pairs.length
+            if order_state >= most:
                 yield from _passing_pieces(_together(found), rest)
-                found, waiting = [], 0
+                found, order_state = [], 0
     if found:
         yield from _passing_pieces(_together(found), rest)
 

@@ -35,10 +35,10 @@ def row_times(plan: JoinPlan, number: int, rows: Rows) -> Times:
     times = [rows.times(plan.streams[member].time) for member in members]
     if len(members) == 1:
         return times[0]
-    asker, kept_us = plan.reaches(number)[0]
+    probing_stream, kept_us = plan.reaches(number)[0]
     newest: Times = np.maximum.reduce(times)
     if kept_us is None:
         return newest
-    reaches = [plan.retention_us[member][asker] for member in members]
+    reaches = [plan.retention_us[member][probing_stream] for member in members]
     ends = [shifted(column, reach) for column, reach in zip(times, reaches, strict=True) if reach is not None]
     return shifted(np.minimum.reduce(ends), -kept_us)

@@ -20,36 +20,36 @@ from braid.optimizer.keys import build_parts, common_part
 from braid.optimizer.retention import Bounds, check_auto_windows, derive_bounds
 from braid.plan.expressions import Call, Column, Expression, columns_of
 from braid.plan.join import JoinPlan, KeyPart, StreamPlan, id_column, part_column
+from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct
-from braid.plan.question import Question, StreamQuestion
 
 COMPARISONS = frozenset({"eq", "lt", "le", "gt", "ge"})
 STRICT = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt", "cast"})
 
 
-def build_plan(question: Question, pushdown: bool = True) -> JoinPlan:
+def build_plan(logical_plan: LogicalPlan, pushdown: bool = True) -> JoinPlan:
     """The plan of an analysed question; without `pushdown` every conjunct is decided where rows meet."""
-    question = replace(question, conjuncts=_own_first(question.conjuncts))
-    streams, conjuncts = question.streams, question.conjuncts
+    logical_plan = replace(logical_plan, conjuncts=_own_first(logical_plan.conjuncts))
+    streams, conjuncts = logical_plan.streams, logical_plan.conjuncts
     pushed = tuple(_pushed(conjuncts, stream.number) if pushdown else () for stream in streams)
     parts = build_parts(conjuncts)
     bounds = derive_bounds([s.time_column for s in streams], [s.window_us for s in streams], conjuncts)
     check_auto_windows([s.name for s in streams], [s.automatic for s in streams], bounds)
-    plans = tuple(_stream_plan(question, stream, parts, pushed[stream.number], bounds) for stream in streams)
+    plans = tuple(_stream_plan(logical_plan, stream, parts, pushed[stream.number], bounds) for stream in streams)
     return JoinPlan(
         streams=plans,
         conjuncts=conjuncts,
         pushed=pushed,
         parts=parts,
-        outputs=question.outputs,
+        outputs=logical_plan.outputs,
         retention_us=bounds,
         common_part=common_part(parts, len(streams)),
-        time_zone=question.time_zone,
+        time_zone=logical_plan.time_zone,
         schemas=tuple(_stored_schema(s, plan, parts) for s, plan in zip(streams, plans, strict=True)),
-        output_schema=question.output_schema,
-        leaving=question.leaving,
-        summary=question.summary,
-        ordered=question.ordered,
+        output_schema=logical_plan.output_schema,
+        sink_schema=logical_plan.sink_schema,
+        aggregation=logical_plan.aggregation,
+        ordered=logical_plan.ordered,
     )
 
 
@@ -71,31 +71,35 @@ def _pushed(conjuncts: tuple[Conjunct, ...], stream: int) -> tuple[int, ...]:
 
 
 def _stream_plan(
-    question: Question, stream: StreamQuestion, parts: tuple[KeyPart, ...], pushed: tuple[int, ...], bounds: Bounds
+    logical_plan: LogicalPlan,
+    stream: LogicalStream,
+    parts: tuple[KeyPart, ...],
+    pushed: tuple[int, ...],
+    bounds: Bounds,
 ) -> StreamPlan:
     number = stream.number
     return StreamPlan(
         name=stream.name,
         number=number,
         time=stream.time,
-        columns=_needed(question, stream, pushed),
+        columns=_needed(logical_plan, stream, pushed),
         window_us=stream.window_us,
         lateness_us=stream.lateness_us,
         idle_after_ms=stream.idle_after_ms,
-        required=_required(question.conjuncts, parts, number),
-        indexes=build_indexes(number, stream.time_column, parts, question.conjuncts, bounds),
+        required=_required(logical_plan.conjuncts, parts, number),
+        indexes=build_indexes(number, stream.time_column, parts, logical_plan.conjuncts, bounds),
         window_rows=stream.window_rows,
         max_ahead_us=stream.max_ahead_us,
     )
 
 
-def _needed(question: Question, stream: StreamQuestion, pushed: tuple[int, ...]) -> tuple[Column, ...]:
+def _needed(logical_plan: LogicalPlan, stream: LogicalStream, pushed: tuple[int, ...]) -> tuple[Column, ...]:
     """The columns that are read after ingest, in the stream's own order."""
     read = {stream.time}
-    for number, conjunct in enumerate(question.conjuncts):
+    for number, conjunct in enumerate(logical_plan.conjuncts):
         if number not in pushed:
             read |= {column.name for column in conjunct.columns}
-    for output in question.outputs:
+    for output in logical_plan.outputs:
         read |= {column.name for column in output.columns}
     return tuple(column for column in stream.columns if column.name in read)
 
@@ -131,7 +135,7 @@ def _is_strict(expression: Expression) -> bool:
     return expression.function in STRICT and all(_is_strict(argument) for argument in expression.arguments)
 
 
-def _stored_schema(stream: StreamQuestion, plan: StreamPlan, parts: tuple[KeyPart, ...]) -> pa.Schema:
+def _stored_schema(stream: LogicalStream, plan: StreamPlan, parts: tuple[KeyPart, ...]) -> pa.Schema:
     fields = [stream.schema.field(column.name) for column in plan.columns]
     hashes = [
         pa.field(part_column(part.number, stream.number), pa.int64())

@@ -26,17 +26,17 @@ def build_indexes(
 
 def derived_index(
     members: Sequence[int],
-    asker: int,
+    probing_stream: int,
     times: Sequence[Column],
     parts: Sequence[KeyPart],
     conjuncts: Sequence[Conjunct],
     bounds: Bounds,
 ) -> Index:
     """The order of a derived stream, for the one stream whose rows look it up; of event times the closest bounded."""
-    shared = tuple(part.number for part in parts if asker in part.streams and part.streams & set(members))
-    closest = min(members, key=lambda member: _closeness(bounds, member, asker))
-    timed = _closeness(bounds, closest, asker) < (2, 0)
-    return Index(shared, _best_number(members, asker, times[closest], conjuncts, bool(shared), timed))
+    shared = tuple(part.number for part in parts if probing_stream in part.streams and part.streams & set(members))
+    closest = min(members, key=lambda member: _closeness(bounds, member, probing_stream))
+    timed = _closeness(bounds, closest, probing_stream) < (2, 0)
+    return Index(shared, _best_number(members, probing_stream, times[closest], conjuncts, bool(shared), timed))
 
 
 def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conjunct]) -> list[Range]:
@@ -50,9 +50,9 @@ def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conju
     return found
 
 
-def _closeness(bounds: Bounds, member: int, asker: int) -> tuple[int, int]:
+def _closeness(bounds: Bounds, member: int, probing_stream: int) -> tuple[int, int]:
     """How little the event times of two streams may differ: the ends that are open, and the width of the others."""
-    ends = (bounds[member][asker], bounds[asker][member])
+    ends = (bounds[member][probing_stream], bounds[probing_stream][member])
     return sum(end is None for end in ends), sum(end for end in ends if end is not None)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
-from braid.optimizer.sequences import Order, Seen, choose_orders, expected_matches, greedy_order, seen_matches
+from braid.optimizer.join_orders import Order, Seen, choose_join_orders, expected_matches, greedy_order, seen_matches
 from braid.optimizer.trees import choose_tree, in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Fanout
@@ -31,7 +31,7 @@ class ShapeCost:
 
 def sequences_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
     """The cost by sequences, from what was seen of lookups, or else what their access paths promise."""
-    return _average(plan, choose_orders(plan, fanouts), seen_matches(fanouts))
+    return _average(plan, choose_join_orders(plan, fanouts), seen_matches(fanouts))
 
 
 def tree_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
@@ -53,8 +53,8 @@ def describe_shapes(plan: JoinPlan, tree: tuple[int, ...] | None) -> tuple[str, 
     )
 
 
-def _average(plan: JoinPlan, orders: Several[Order], seen: Seen) -> ShapeCost:
-    costs = [_head_cost(plan, head, order, seen) for head, order in enumerate(orders)]
+def _average(plan: JoinPlan, join_orders: Several[Order], seen: Seen) -> ShapeCost:
+    costs = [_head_cost(plan, delta_stream, order, seen) for delta_stream, order in enumerate(join_orders)]
     return ShapeCost(
         lookups=sum(cost.lookups for cost in costs) / len(costs),
         matches=sum(cost.matches for cost in costs) / len(costs),
@@ -62,27 +62,28 @@ def _average(plan: JoinPlan, orders: Several[Order], seen: Seen) -> ShapeCost:
     )
 
 
-def _head_cost(plan: JoinPlan, head: int, order: Order, seen: Seen) -> ShapeCost:
+def _head_cost(plan: JoinPlan, delta_stream: int, order: Order, seen: Seen) -> ShapeCost:
     """What one new row of a head costs: every lookup is made by all rows that the one before found."""
-    joined: tuple[int, ...] = (head,)
+    joined: tuple[int, ...] = (delta_stream,)
     rows, lookups, matches, stored = 1.0, 0.0, 0.0, 1.0
     for number in order:
         lookups += rows
-        rows *= _matches(plan, head, joined, number, seen)
+        rows *= _matches(plan, delta_stream, joined, number, seen)
         matches += rows
         joined = (*joined, *plan.members(number))
-        stored += rows if plan.derived_from(joined) is not None else 0.0
+        stored += rows if plan.intermediate_of(joined) is not None else 0.0
     return ShapeCost(lookups, matches, stored)
 
 
-def _matches(plan: JoinPlan, head: int, joined: tuple[int, ...], number: int, seen: Seen) -> float:
+def _matches(plan: JoinPlan, delta_stream: int, joined: tuple[int, ...], number: int, seen: Seen) -> float:
     members = plan.members(number)
-    known = seen.get((head, number, tuple(sorted(joined))))
+    known = seen.get((delta_stream, number, tuple(sorted(joined))))
     if known is not None or len(members) == 1:
-        return expected_matches(plan, head, joined, number, seen)
-    order = greedy_order(plan, head, members, seen)
+        return expected_matches(plan, delta_stream, joined, number, seen)
+    order = greedy_order(plan, delta_stream, members, seen)
     return math.prod(
-        expected_matches(plan, head, (*joined, *order[:place]), stream, seen) for place, stream in enumerate(order)
+        expected_matches(plan, delta_stream, (*joined, *order[:place]), stream, seen)
+        for place, stream in enumerate(order)
     )
 
 

@@ -17,9 +17,9 @@ from itertools import combinations
 import xxhash
 
 from braid.optimizer.indexes import derived_index
-from braid.optimizer.sequences import Order, expected_access
+from braid.optimizer.join_orders import Order, expected_access
 from braid.plan.explain import render
-from braid.plan.join import Derived, JoinPlan
+from braid.plan.join import Intermediate, JoinPlan
 
 
 def choose_tree(plan: JoinPlan) -> tuple[int, ...] | None:
@@ -42,21 +42,21 @@ def in_shape(plan: JoinPlan, tree: tuple[int, ...] | None) -> JoinPlan:
     """The plan with the derived streams of a tree; without a tree it is what it was."""
     if tree is None:
         return plan
-    derived = tuple(_derived(plan, tree, level) for level in range(1, len(tree) - 1))
-    return replace(plan, tree=tree, derived=derived)
+    intermediate = tuple(_intermediate(plan, tree, level) for level in range(1, len(tree) - 1))
+    return replace(plan, tree=tree, intermediate=intermediate)
 
 
 def tree_orders(plan: JoinPlan) -> tuple[Order, ...]:
     """For each head what it looks up: the rest of the tree below it at once, then the streams above, one by one."""
     tree = _tree(plan)
     levels = {stream: level for level, stream in enumerate(tree)}
-    return tuple(_order(plan, tree, levels[head]) for head in range(len(tree)))
+    return tuple(_order(plan, tree, levels[delta_stream]) for delta_stream in range(len(tree)))
 
 
 def rebuild_orders(plan: JoinPlan) -> tuple[Order, ...]:
     """How all derived streams are made from stored rows: those of the innermost stream look up the others, outwards."""
     tree = _tree(plan)
-    return tuple(tuple(reversed(tree[1:-1])) if head == tree[-1] else () for head in range(len(tree)))
+    return tuple(tuple(reversed(tree[1:-1])) if delta_stream == tree[-1] else () for delta_stream in range(len(tree)))
 
 
 def derivation(plan: JoinPlan) -> str | None:
@@ -66,12 +66,12 @@ def derivation(plan: JoinPlan) -> str | None:
     made = {
         "tree": plan.tree,
         "predicates": [conjunct.sql for conjunct in plan.conjuncts],
-        "columns": [plan.schema_of(derived.number).names for derived in plan.derived],
+        "columns": [plan.schema_of(intermediate.number).names for intermediate in plan.intermediate],
         "orders": [
-            [[*index.parts, "" if index.range is None else render(index.range)] for index in derived.indexes]
-            for derived in plan.derived
+            [[*index.parts, "" if index.range is None else render(index.range)] for index in intermediate.indexes]
+            for intermediate in plan.intermediate
         ],
-        "kept": [derived.kept_us for derived in plan.derived],
+        "kept": [intermediate.kept_us for intermediate in plan.intermediate],
     }
     return xxhash.xxh3_64_hexdigest(json.dumps(made, sort_keys=True).encode())
 
@@ -82,17 +82,17 @@ def _tree(plan: JoinPlan) -> tuple[int, ...]:
     return plan.tree
 
 
-def _derived(plan: JoinPlan, tree: tuple[int, ...], level: int) -> Derived:
-    members, asker = tree[level:], tree[level - 1]
+def _intermediate(plan: JoinPlan, tree: tuple[int, ...], level: int) -> Intermediate:
+    members, probing_stream = tree[level:], tree[level - 1]
     times = [stream.time_column for stream in plan.streams]
-    reaches = [plan.retention_us[member][asker] for member in members]
-    return Derived(
+    reaches = [plan.retention_us[member][probing_stream] for member in members]
+    return Intermediate(
         name=f"({' ⋈ '.join(plan.streams[member].name for member in members)})",
         number=len(plan.streams) + level - 1,
         members=members,
-        asker=asker,
+        probing_stream=probing_stream,
         kept_us=max((reach for reach in reaches if reach is not None), default=None),
-        indexes=(derived_index(members, asker, times, plan.parts, plan.conjuncts, plan.retention_us),),
+        indexes=(derived_index(members, probing_stream, times, plan.parts, plan.conjuncts, plan.retention_us),),
     )
 
 

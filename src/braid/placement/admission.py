@@ -37,8 +37,8 @@ class Admission:
     def starting(self, block: Block) -> tuple[int, int] | None:
         """The event times, first excluded, of a block's rows that this step looks up; None if it has none."""
         if self.covers == "earlier":
-            return ALWAYS, self.before_us if block.held else NEVER
-        if block.last_step < self.step and not block.held:
+            return ALWAYS, self.before_us if block.buffered else NEVER
+        if block.last_step < self.step and not block.buffered:
             return None
         after = self.before_us if block.last_step < self.step else ALWAYS
         return (after, self.now_us) if block.max_time > after and block.min_time <= self.now_us else None
@@ -50,11 +50,11 @@ class Admission:
         """
         until: int | None = NEVER
         if self.covers == "earlier":
-            until = self.before_us if block.held else NEVER
+            until = self.before_us if block.buffered else NEVER
         elif before:
-            until = self.now_us if block.held or block.last_step == self.step else NEVER
+            until = self.now_us if block.buffered or block.last_step == self.step else NEVER
         elif block.last_step == self.step:
             until = None
-        elif block.held:
+        elif block.buffered:
             until = self.before_us
         return None if until is None or block.min_time > until else until

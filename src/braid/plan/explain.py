@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
 from braid.plan.expressions import Call, Column, Constant, Expression
-from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, Sequence
+from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
+from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Side
-from braid.plan.question import Question
 
 STAGES = ("question", "physical", "layout")
 
@@ -35,7 +35,7 @@ class Chosen:
 class Seen:
     """How many results a lookup gave per probing row, after the streams `joined` before it."""
 
-    head: int
+    delta_stream: int
     stream: int
     joined: tuple[int, ...]
     matches: float
@@ -51,16 +51,16 @@ class Observed:
     hot_keys: tuple[str, ...]
     lookups: tuple[Seen, ...]
 
-    def matches(self, head: int, stream: int, joined: Several[int]) -> float | None:
+    def matches(self, delta_stream: int, stream: int, joined: Several[int]) -> float | None:
         """What a lookup gave per row, if it has been seen."""
-        wanted = (head, stream, tuple(sorted(joined)))
-        return next((s.matches for s in self.lookups if (s.head, s.stream, s.joined) == wanted), None)
+        wanted = (delta_stream, stream, tuple(sorted(joined)))
+        return next((s.matches for s in self.lookups if (s.delta_stream, s.stream, s.joined) == wanted), None)
 
 
 def explain(
-    question: Question,
+    logical_plan: LogicalPlan,
     plan: JoinPlan,
-    sequences: Several[Sequence],
+    probe_orders: Several[ProbeOrder],
     chosen: Chosen,
     observed: Observed | None,
     stage: str | None,
@@ -72,24 +72,26 @@ def explain(
             hint=f"Use one of {', '.join(STAGES)}; of a run, also now.",
         )
     parts = {
-        "question": lambda: _question(question, plan),
-        "physical": lambda: _physical(plan, sequences, observed),
+        "question": lambda: _logical_plan(logical_plan, plan),
+        "physical": lambda: _physical(plan, probe_orders, observed),
         "layout": lambda: _layout(chosen, observed),
     }
     return "\n\n".join(parts[name]() for name in (STAGES if stage is None else (stage,)))
 
 
-def _question(question: Question, plan: JoinPlan) -> str:
+def _logical_plan(logical_plan: LogicalPlan, plan: JoinPlan) -> str:
     lines = ["== Question =="]
-    for stream in question.streams:
+    for stream in logical_plan.streams:
         window = _derived_window(plan, stream.number) if stream.automatic else _duration(stream.window_us)
         window = window if stream.window_rows is None else f"the last {stream.window_rows} rows"
         lines.append(
             f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
         )
-    lines += [f"on {conjunct.written}" for conjunct in question.conjuncts] or ["on nothing: every pair in the window"]
-    lines.append(_selection(question))
-    if question.ordered:
+    lines += [f"on {conjunct.written}" for conjunct in logical_plan.conjuncts] or [
+        "on nothing: every pair in the window"
+    ]
+    lines.append(_selection(logical_plan))
+    if logical_plan.ordered:
         lines.append("in the order of result_time")
     return "\n".join(lines)
 
@@ -100,23 +102,27 @@ def _derived_window(plan: JoinPlan, stream: int) -> str:
     return f"auto: {brief_us(max(0, *reaches))}"
 
 
-def _selection(question: Question) -> str:
-    names, summary = [output.name for output in question.outputs], question.summary
-    if summary is None:
+def _selection(logical_plan: LogicalPlan) -> str:
+    names, aggregation = [output.name for output in logical_plan.outputs], logical_plan.aggregation
+    if aggregation is None:
         # Without the time that ordered results carry along, which is no column of theirs.
-        return f"select {', '.join(question.leaving.names)}"
-    if summary.is_distinct:
-        kept = "for ever, on disk" if summary.bounded_by is None else "until no equal row can appear"
-        warning = " (warning: select an event time or result_time to bound it)" if summary.bounded_by is None else ""
-        return f"select distinct {', '.join(names[: summary.groups])}; rows are remembered {kept}{warning}"
-    groups = ", ".join(names[: summary.groups]) or "nothing"
-    over = "all results" if summary.over_us is None else f"the newest {_duration(summary.over_us)} of result time"
-    totals = ", ".join(field.name for field in list(summary.schema)[summary.groups :])
-    when = ", at every result time that changes them" if summary.ordered else ""
-    return f"group by {groups}: {totals} over {over}{when}, {summary.updates} updates"
+        return f"select {', '.join(logical_plan.sink_schema.names)}"
+    if aggregation.is_distinct:
+        kept = "for ever, on disk" if aggregation.bounded_by is None else "until no equal row can appear"
+        warning = (
+            " (warning: select an event time or result_time to bound it)" if aggregation.bounded_by is None else ""
+        )
+        return f"select distinct {', '.join(names[: aggregation.groups])}; rows are remembered {kept}{warning}"
+    groups = ", ".join(names[: aggregation.groups]) or "nothing"
+    over = (
+        "all results" if aggregation.over_us is None else f"the newest {_duration(aggregation.over_us)} of result time"
+    )
+    totals = ", ".join(field.name for field in list(aggregation.schema)[aggregation.groups :])
+    when = ", at every result time that changes them" if aggregation.ordered else ""
+    return f"group by {groups}: {totals} over {over}{when}, {aggregation.updates} updates"
 
 
-def _physical(plan: JoinPlan, sequences: Several[Sequence], observed: Observed | None) -> str:
+def _physical(plan: JoinPlan, probe_orders: Several[ProbeOrder], observed: Observed | None) -> str:
     lines = ["== Physical plan =="]
     if not any(len(conjunct.streams) > 1 for conjunct in plan.conjuncts):
         lines.append("warning: no predicate relates the streams; this is a cross join of everything in the window")
@@ -126,15 +132,15 @@ def _physical(plan: JoinPlan, sequences: Several[Sequence], observed: Observed |
         lines += [f"  sorted by {_index(plan, index, stream.number)}" for index in stream.indexes]
         lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
         lines.append(f"  kept {_kept(plan, stream.number)}")
-    for derived in plan.derived:
-        lines.append(f"derived {derived.name}, stored with {plan.streams[derived.members[0]].name}")
-        lines += [f"  sorted by {_index(plan, index, derived.number)}" for index in derived.indexes]
-        lines.append(f"  kept {_kept(plan, derived.number)}")
-    for sequence in sequences:
-        lines.append(f"new rows of {plan.streams[sequence.head].name}")
-        joined = [sequence.head]
-        for probe in sequence.probes:
-            seen = None if observed is None else observed.matches(sequence.head, probe.stream, joined)
+    for intermediate in plan.intermediate:
+        lines.append(f"derived {intermediate.name}, stored with {plan.streams[intermediate.members[0]].name}")
+        lines += [f"  sorted by {_index(plan, index, intermediate.number)}" for index in intermediate.indexes]
+        lines.append(f"  kept {_kept(plan, intermediate.number)}")
+    for probe_order in probe_orders:
+        lines.append(f"new rows of {plan.streams[probe_order.delta_stream].name}")
+        joined = [probe_order.delta_stream]
+        for probe in probe_order.probes:
+            seen = None if observed is None else observed.matches(probe_order.delta_stream, probe.stream, joined)
             lines += _probe(plan, probe, seen)
             joined += plan.members(probe.stream)
     if plan.jvm_outputs:

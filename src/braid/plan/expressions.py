@@ -57,12 +57,12 @@ DEEPEST = 100
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, parents first."""
-    waiting = [expression]
-    while waiting:
-        node = waiting.pop()
+    order_state = [expression]
+    while order_state:
+        node = order_state.pop()
         yield node
         if isinstance(node, Call):
-            waiting += reversed(node.arguments)
+            order_state += reversed(node.arguments)
 
 
 def depth_of(expression: Expression) -> int:

@@ -12,9 +12,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from braid.plan.aggregation import Aggregation
 from braid.plan.expressions import Column, Expression
 from braid.plan.predicate import Conjunct, Output, Side
-from braid.plan.summary import Summary
 
 Access = Literal["equality", "band", "inequality", "time", "nested loop"]
 EXPECTED_MATCHES: dict[Access, float] = {
@@ -65,7 +65,7 @@ class StreamPlan:
 
 
 @dataclass(frozen=True)
-class Derived:
+class Intermediate:
     """An intermediate result of a tree that is stored: all combinations of rows of its members found so far.
 
     Its number follows those of the streams. Only new rows of the stream `asker` look it up, so a combination is kept
@@ -75,7 +75,7 @@ class Derived:
     name: str
     number: int
     members: tuple[int, ...]
-    asker: int
+    probing_stream: int
     kept_us: int | None
     indexes: tuple[Index, ...]
 
@@ -151,14 +151,14 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class ProbeOrder:
     """The join steps of one head stream, in order.
 
     `start` is the round of the first one: heads with few steps wait, so that all end in the same round. `joined` has
     the streams whose rows are together before each step, and after the last.
     """
 
-    head: int
+    delta_stream: int
     probes: tuple[Probe, ...]
     joined: tuple[tuple[int, ...], ...]
     start: int = 0
@@ -198,27 +198,27 @@ class JoinPlan:
     time_zone: str
     schemas: tuple[pa.Schema, ...]
     output_schema: pa.Schema
-    leaving: pa.Schema
-    summary: Summary | None = None
+    sink_schema: pa.Schema
+    aggregation: Aggregation | None = None
     ordered: bool = False
     tree: tuple[int, ...] | None = None
-    derived: tuple[Derived, ...] = ()
+    intermediate: tuple[Intermediate, ...] = ()
 
     @property
-    def counted(self) -> tuple[int, ...]:
+    def row_based(self) -> tuple[int, ...]:
         """The streams whose windows count rows."""
         return tuple(stream.number for stream in self.streams if stream.window_rows is not None)
 
     def members(self, number: int) -> tuple[int, ...]:
         """The streams whose rows a stored row is made of: one, or those of a derived stream."""
-        return (number,) if number < len(self.streams) else self._derived(number).members
+        return (number,) if number < len(self.streams) else self._intermediate(number).members
 
     def indexes(self, number: int) -> tuple[Index, ...]:
         """The sort orders of a stream or derived stream; the first is the one its rows are stored in."""
-        return self.streams[number].indexes if number < len(self.streams) else self._derived(number).indexes
+        return self.streams[number].indexes if number < len(self.streams) else self._intermediate(number).indexes
 
     def name_of(self, number: int) -> str:
-        return self.streams[number].name if number < len(self.streams) else self._derived(number).name
+        return self.streams[number].name if number < len(self.streams) else self._intermediate(number).name
 
     def source_of(self, part: int, number: int) -> int | None:
         """The first of a stored row's streams that has a side in a key part."""
@@ -228,32 +228,34 @@ class JoinPlan:
         """Who looks stored rows up, and how much newer than their time such a row may be; None: by any amount."""
         if number < len(self.streams):
             return tuple((other, reach) for other, reach in enumerate(self.retention_us[number]) if other != number)
-        derived = self._derived(number)
-        return ((derived.asker, derived.kept_us),)
+        intermediate = self._intermediate(number)
+        return ((intermediate.probing_stream, intermediate.kept_us),)
 
     def schema_of(self, number: int) -> pa.Schema:
         """The stored columns of a stream or derived stream."""
         return pa.schema([field for member in self.members(number) for field in self.schemas[member]])
 
-    def derived_from(self, joined: Iterable[int]) -> int | None:
+    def intermediate_of(self, joined: Iterable[int]) -> int | None:
         """The number of the derived stream that rows of exactly these streams make up, if one is stored."""
         streams = set(joined)
-        return next((derived.number for derived in self.derived if set(derived.members) == streams), None)
+        return next(
+            (intermediate.number for intermediate in self.intermediate if set(intermediate.members) == streams), None
+        )
 
-    def comes_before(self, number: int, head: int) -> bool:
+    def comes_before(self, number: int, delta_stream: int) -> bool:
         """Whether a head sees what came in its own step: of streams before it, in the tree where there is one."""
         if number >= len(self.streams):
             return False
-        return number < head if self.tree is None else self.tree.index(number) < self.tree.index(head)
+        return number < delta_stream if self.tree is None else self.tree.index(number) < self.tree.index(delta_stream)
 
-    def _derived(self, number: int) -> Derived:
-        return self.derived[number - len(self.streams)]
+    def _intermediate(self, number: int) -> Intermediate:
+        return self.intermediate[number - len(self.streams)]
 
     @property
-    def by_whole_times(self) -> bool:
+    def per_timestamp(self) -> bool:
         """Whether all results of one time leave together: where windows count rows, or changes are told by time."""
-        summed = self.summary is not None and not self.summary.is_distinct
-        return bool(self.counted) or (self.ordered and summed)
+        summed = self.aggregation is not None and not self.aggregation.is_distinct
+        return bool(self.row_based) or (self.ordered and summed)
 
     @property
     def jvm_outputs(self) -> bool:

@@ -52,7 +52,7 @@ def run_batch(
     identity = uuid.uuid4().hex
     sink = FileSink(files, f"{path}/result", identity)
     layout = strategy.layout(plan, slots)
-    if ordering is None and plan.counted:
+    if ordering is None and plan.row_based:
         ordering = Ordering("sync-filter", 0.0)
     checkpoint = Checkpoint(files, path)
     owner = claim_for(checkpoint, sink, identity, int(time.time() * 1000))

@@ -21,7 +21,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from braid.analysis.catalyst import quiet
-from braid.engine.commands import PROPERTY, IngestOrder, Order, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, encode
+from braid.engine.commands import (
+    PROPERTY,
+    AggregateCommand,
+    Command,
+    IngestCommand,
+    ProbeCommand,
+    RankCommand,
+    ReleaseCommand,
+    encode,
+)
 from braid.engine.tasks.watching import noted_death
 from braid.engine.tasks.work import Locations, report_row, run_ingest
 from braid.errors import PredicateError, QueryError, shortened
@@ -31,7 +40,7 @@ from braid.spark.executors import ask_for_executors
 from braid.spark.job_failures import WorkerDied, explain_failure
 from braid.spark.jobs import REPORTS, ProbePipeline
 from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
-from braid.spark.slot_functions import RankFunction, ReleaseFunction, ViewFunction
+from braid.spark.slot_functions import AggregateFunction, RankFunction, ReleaseFunction
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches
 from braid.state.files import locate
@@ -85,48 +94,48 @@ class SparkCluster:
         """The reports of the batch that the next `ingest` is about."""
         self._batch = reports
 
-    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
         if self._batch is None:
             raise RuntimeError("there is no batch to take in")
-        return self._collect(self._batch, order, evaluated_at_ingest(self._plan))
+        return self._collect(self._batch, command, evaluated_at_ingest(self._plan))
 
-    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
+    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
         """Run a probe job; if a worker dies, once more with the calls of users' functions watched."""
-        evaluated = self._pipeline.evaluated(order)
+        evaluated = self._pipeline.evaluated(command)
         try:
-            return self._collect(self._pipeline.job(order), order, evaluated)
+            return self._collect(self._pipeline.job(command), command, evaluated)
         except WorkerDied:
             if not any(conjunct.function is not None for conjunct in self._plan.conjuncts):
                 raise
         try:
-            return self._collect(self._pipeline.job(order), replace(order, watched=True), evaluated)
+            return self._collect(self._pipeline.job(command), replace(command, watched=True), evaluated)
         except WorkerDied as error:
-            found = noted_death(*locate(self._locations.checkpoint), order.run, order.step)
+            found = noted_death(*locate(self._locations.checkpoint), command.run, command.step)
             if found is None:
                 raise
             names = ", ".join(stream.name for stream in self._plan.streams)
-            message = f"The join of {names} failed in batch {order.step}: {found.message}"
+            message = f"The join of {names} failed in batch {command.step}: {found.message}"
             raise PredicateError(message, f"{found.detail}\n{error.detail}", found.hint) from None
 
-    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
+    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
         if self._update is None:
-            function = ViewFunction(self._plan, self._locations, self.slots)
+            function = AggregateFunction(self._plan, self._locations, self.slots)
             self._update = map_batches(self._anchor, function, REPORTS)
-        return self._collect(self._update, order)
+        return self._collect(self._update, command)
 
-    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
+    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
         if self._ranking is None:
             self._ranking = map_batches(self._anchor, RankFunction(self._plan, self._locations, self.slots), REPORTS)
-        return self._collect(self._ranking, order)
+        return self._collect(self._ranking, command)
 
-    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
+    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
         if self._release is None:
             function = ReleaseFunction(self._plan, self._locations, self.slots)
             self._release = map_batches(self._anchor, function, REPORTS)
-        return self._collect(self._release, order)
+        return self._collect(self._release, command)
 
-    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
-        return self._pipeline.needs_jvm(order, round_number)
+    def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
+        return self._pipeline.needs_jvm(command, round_number)
 
     def close(self) -> None:
         self._anchor.unpersist()
@@ -137,14 +146,14 @@ class SparkCluster:
         self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
         self._update = self._ranking = self._release = None
 
-    def _collect(self, frame: DataFrame, order: Order, evaluated: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def _collect(self, frame: DataFrame, command: Command, evaluated: Sequence[str] = ()) -> list[dict[str, Any]]:
         context = self._spark.sparkContext
-        context.setLocalProperty(PROPERTY, encode(order))
+        context.setLocalProperty(PROPERTY, encode(command))
         try:
             with quiet():
                 rows = frame.collect()
         except (PySparkException, Py4JError) as error:
-            raise explain_failure(self._plan, order.step, error, evaluated) from None
+            raise explain_failure(self._plan, command.step, error, evaluated) from None
         finally:
             context.setLocalProperty(PROPERTY, "")
         return [json.loads(row["report"]) for row in rows]
@@ -171,8 +180,8 @@ class IngestFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
-        order = IngestOrder.from_json(content)
-        yield report_row(run_ingest(self._plan, self._stream, self._locations, order, task, batches))
+        command = IngestCommand.from_json(content)
+        yield report_row(run_ingest(self._plan, self._stream, self._locations, command, task, batches))
 
 
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:

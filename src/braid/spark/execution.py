@@ -40,7 +40,7 @@ from braid.errors import (
     without_stacks,
 )
 from braid.optimizer.strategies import Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.spark.cluster import SparkCluster
 from braid.spark.late_rows import LateRows
 from braid.spark.log import SPARK_DIRECTORY, last_commit, planned_rows
@@ -67,7 +67,7 @@ FULL = "No space left on device"
 class Job:
     """What to run, as the writer put it together."""
 
-    question: Question
+    logical_plan: LogicalPlan
     strategy: Strategy
     elasticity: Elasticity | None
     ordering: Ordering | None
@@ -119,7 +119,7 @@ class Execution:
         prove_shared(spark, job.checkpoint, "checkpointLocation")
         self._checkpoint = Checkpoint(*locate(job.checkpoint))
         accept = job.accept_changed_functions
-        find = partial(identify, self._checkpoint, job.question, job.checkpoint, accept_changed_functions=accept)
+        find = partial(identify, self._checkpoint, job.logical_plan, job.checkpoint, accept_changed_functions=accept)
         identity = find()
         self._plan = plan = identity.plan
         slots = slot_count(spark)
@@ -190,7 +190,7 @@ class Execution:
             raise
 
     def _stop_between_steps(self) -> None:
-        with self._step.held():
+        with self._step.buffered():
             self.query.stop()
         self._cluster.close()
 
@@ -199,7 +199,7 @@ class Execution:
         if stage == "now":
             return explain_now(self._plan, self._standing(), self.state)
         job, slots = self._job, self._cluster.slots
-        return explain_query(job.question, self._plan, job.strategy, slots, stage, self._steps.manifest)
+        return explain_query(job.logical_plan, self._plan, job.strategy, slots, stage, self._steps.manifest)
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
@@ -234,7 +234,7 @@ class Execution:
     def flush(self) -> None:
         """Let out everything that waits for its order, between two steps."""
         self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
-        with self._step.held():
+        with self._step.buffered():
             if self.error is not None:
                 raise self.error
             self._run_step(self._steps.flush)

@@ -15,12 +15,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from braid.engine.commands import ProbeOrder
-from braid.engine.tasks.exchange import CarriedRows
-from braid.engine.tasks.intermediate import DerivedRows
+from braid.engine.commands import ProbeCommand
+from braid.engine.tasks.exchange import ExchangedRows
+from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.results import flat_columns, select_outputs
 from braid.engine.tasks.segments import column_types, joined_types
-from braid.engine.tasks.task_errors import TOLD, tell
+from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
 from braid.engine.tasks.watching import watched
 from braid.engine.tasks.work import (
     Locations,
@@ -32,9 +32,9 @@ from braid.engine.tasks.work import (
 )
 from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
-from braid.optimizer.sequences import build_sequences
+from braid.optimizer.join_orders import build_probe_orders
 from braid.optimizer.trees import in_shape
-from braid.plan.join import RESULT_TIME, JoinPlan, Sequence, Stage
+from braid.plan.join import RESULT_TIME, JoinPlan, ProbeOrder, Stage
 from braid.spark.slot_functions import slot_orders
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches, spark_schema
@@ -55,51 +55,51 @@ class ProbePipeline:
         self._anchor = anchor
         self._known: dict[tuple[Any, ...], DataFrame] = {}
 
-    def job(self, order: ProbeOrder) -> DataFrame:
-        key = (order.orders, order.layouts[-1].tree, order.first_round, order.last_round)
+    def job(self, command: ProbeCommand) -> DataFrame:
+        key = (command.join_orders, command.layouts[-1].tree, command.first_round, command.last_round)
         if key not in self._known:
-            self._known[key] = self._build(order)
+            self._known[key] = self._build(command)
         return self._known[key]
 
-    def needs_jvm(self, order: ProbeOrder, round_number: int) -> bool:
+    def needs_jvm(self, command: ProbeCommand, round_number: int) -> bool:
         """Whether the JVM has a part in what happens after this round."""
-        sequences = self._sequences(order)
-        complete = round_number == order.rounds - 1 and self._gives_results(sequences)
-        return any(later_stages(sequences, round_number)) or (complete and self._plan.jvm_outputs)
+        probe_orders = self._probe_orders(command)
+        complete = round_number == command.rounds - 1 and self._gives_results(probe_orders)
+        return any(later_stages(probe_orders, round_number)) or (complete and self._plan.jvm_outputs)
 
-    def evaluated(self, order: ProbeOrder) -> list[str]:
+    def evaluated(self, command: ProbeCommand) -> list[str]:
         """What the JVM evaluates in a probe job: conjuncts, and the selection where it gives results."""
-        sequences = self._sequences(order)
-        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
+        probe_orders = self._probe_orders(command)
+        later = [stage for stages in later_stages(probe_orders, command.last_round) for stage in stages]
         found = [
             self._plan.conjuncts[number].written
             for stage in later
             for number in stage.conjuncts
             if stage.place == "jvm"
         ]
-        if order.is_last and self._gives_results(sequences) and self._plan.jvm_outputs:
+        if command.is_last and self._gives_results(probe_orders) and self._plan.jvm_outputs:
             found += [output.sql for output in self._plan.outputs if output.expression is None]
         return list(dict.fromkeys(found))
 
-    def _build(self, order: ProbeOrder) -> DataFrame:
-        if not self.needs_jvm(order, order.last_round):
+    def _build(self, command: ProbeCommand) -> DataFrame:
+        if not self.needs_jvm(command, command.last_round):
             return map_batches(self._anchor, WriteFunction(self._plan, self._locations, self._slots), REPORTS)
-        schema = emitted_schema(self._plan, self._read_later(order))
+        schema = emitted_schema(self._plan, self._read_later(command))
         flat = spark_schema(schema)
         frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
-        stages = later_stages(self._sequences(order), order.last_round)
+        stages = later_stages(self._probe_orders(command), command.last_round)
         for number in range(max((len(later) for later in stages), default=0)):
             step = [later[number] if number < len(later) else None for later in stages]
             if number % 2 == 0:
                 frame = frame.filter(_filter(self._plan, step))
             else:
                 frame = map_batches(frame, CheckFunction(self._plan, self._locations, step, schema), flat)
-        return self._finish(frame, order)
+        return self._finish(frame, command)
 
-    def _finish(self, frame: DataFrame, order: ProbeOrder) -> DataFrame:
-        plan, sequences = self._plan, self._sequences(order)
-        if not (order.is_last and self._gives_results(sequences)):
-            return map_batches(frame, CarryFunction(plan, self._locations), REPORTS)
+    def _finish(self, frame: DataFrame, command: ProbeCommand) -> DataFrame:
+        plan, probe_orders = self._plan, self._probe_orders(command)
+        if not (command.is_last and self._gives_results(probe_orders)):
+            return map_batches(frame, ExchangeFunction(plan, self._locations), REPORTS)
         if plan.jvm_outputs:
             # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
             guarded = [
@@ -109,26 +109,26 @@ class ProbePipeline:
             frame = frame.selectExpr(*guarded, f"`{REPORT}`")
         return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
 
-    def _read_later(self, order: ProbeOrder) -> set[str]:
+    def _read_later(self, command: ProbeCommand) -> set[str]:
         """The columns that something after this job's tasks still reads."""
-        plan, sequences = self._plan, self._sequences(order)
-        if not (order.is_last and self._gives_results(sequences)):
+        plan, probe_orders = self._plan, self._probe_orders(command)
+        if not (command.is_last and self._gives_results(probe_orders)):
             return {field.name for schema in plan.schemas for field in schema}
-        later = [stage for stages in later_stages(sequences, order.last_round) for stage in stages]
+        later = [stage for stages in later_stages(probe_orders, command.last_round) for stage in stages]
         read = [plan.conjuncts[number].columns for stage in later for number in stage.conjuncts]
         read += [output.columns for output in plan.outputs]
         return {column.name for columns in read for column in columns}
 
-    def _sequences(self, order: ProbeOrder) -> list[Sequence]:
-        return build_sequences(in_shape(self._plan, order.layouts[-1].tree), order.orders)
+    def _probe_orders(self, command: ProbeCommand) -> list[ProbeOrder]:
+        return build_probe_orders(in_shape(self._plan, command.layouts[-1].tree), command.join_orders)
 
-    def _gives_results(self, sequences: list[Sequence]) -> bool:
-        return any(len(sequence.joined[-1]) == len(self._plan.streams) for sequence in sequences)
+    def _gives_results(self, probe_orders: list[ProbeOrder]) -> bool:
+        return any(len(probe_order.joined[-1]) == len(self._plan.streams) for probe_order in probe_orders)
 
 
-def later_stages(sequences: list[Sequence], round_number: int) -> list[tuple[Stage, ...]]:
+def later_stages(probe_orders: list[ProbeOrder], round_number: int) -> list[tuple[Stage, ...]]:
     """For every head what follows its lookup of a round in the JVM, and after that."""
-    probes = [sequence.probe_in(round_number) for sequence in sequences]
+    probes = [probe_order.probe_in(round_number) for probe_order in probe_orders]
     return [() if probe is None else probe.later for probe in probes]
 
 
@@ -148,8 +148,8 @@ class WriteFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for content, task in slot_orders(batches):
-            order = ProbeOrder.from_json(content)
-            yield report_row(run_probe(self._plan, self._slots, self._locations, order, task))
+            command = ProbeCommand.from_json(content)
+            yield report_row(run_probe(self._plan, self._slots, self._locations, command, task))
 
 
 class EmitFunction:
@@ -160,15 +160,17 @@ class EmitFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for content, task in slot_orders(batches):
-            order = ProbeOrder.from_json(content)
-            run = ProbeRun(self._plan, self._slots, self._locations, order, task)
+            command = ProbeCommand.from_json(content)
+            run = ProbeRun(self._plan, self._slots, self._locations, command, task)
             try:
                 with run.watched():
-                    for head, route, pairs in run.found():
-                        yield _emitted(self._plan, self._schema, pairs, frozenset(run.joined(head)), head, route)
+                    for delta_stream, route, pairs in run.found():
+                        yield _emitted(
+                            self._plan, self._schema, pairs, frozenset(run.joined(delta_stream)), delta_stream, route
+                        )
                 report = run.report()
-            except TOLD as error:
-                report = tell(error)
+            except TASK_ERRORS as error:
+                report = serialize_error(error)
             yield _report_only(self._schema, report)
 
 
@@ -180,8 +182,8 @@ class CheckFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
-        order = ProbeOrder.from_json(content)
-        with watched(*locate(self._locations.checkpoint), _file_name(order, task), order.watched):
+        command = ProbeCommand.from_json(content)
+        with watched(*locate(self._locations.checkpoint), _file_name(command, task), command.watched):
             yield from self._checked(batches)
 
     def _checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -190,19 +192,19 @@ class CheckFunction:
             rows, reports = _apart(batch)
             for report in reports:
                 yield _report_only(self._schema, json.loads(report))
-            for head, part in _by_head(rows):
-                stage = self._stages[head]
+            for delta_stream, part in _by_head(rows):
+                stage = self._stages[delta_stream]
                 if stage is None:
                     yield part
                     continue
                 checks = [self._plan.conjuncts[number] for number in stage.conjuncts]
                 try:
                     yield part.take(pa.array(passing_rows(Rows.from_batch(part, types), checks)))
-                except TOLD as error:
-                    yield _report_only(self._schema, tell(error))
+                except TASK_ERRORS as error:
+                    yield _report_only(self._schema, serialize_error(error))
 
 
-class CarryFunction:
+class ExchangeFunction:
     """Writes what passed for the next round, and what of it makes up a derived stream."""
 
     def __init__(self, plan: JoinPlan, locations: Locations) -> None:
@@ -211,24 +213,24 @@ class CarryFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
         files, checkpoint = locate(self._locations.checkpoint)
-        order = ProbeOrder.from_json(content)
-        plan = in_shape(self._plan, order.layouts[-1].tree)
-        blocks, name = f"{checkpoint}/blocks", _file_name(order, task)
-        sequences = build_sequences(plan, order.orders)
-        carried = CarriedRows(files, blocks, name)
-        derived = DerivedRows(plan, order, files, blocks, name, order.step + task.partition)
+        command = ProbeCommand.from_json(content)
+        plan = in_shape(self._plan, command.layouts[-1].tree)
+        blocks, name = f"{checkpoint}/blocks", _file_name(command, task)
+        probe_orders = build_probe_orders(plan, command.join_orders)
+        exchanged = ExchangedRows(files, blocks, name)
+        intermediate = IntermediateRows(plan, command, files, blocks, name, command.step + task.partition)
         reports = []
         for batch in batches:
             rows, texts = _apart(batch)
             reports += texts
-            for head, part in _by_head(rows):
-                joined = sequences[head].after(order.last_round)
+            for delta_stream, part in _by_head(rows):
+                joined = probe_orders[delta_stream].after(command.last_round)
                 types = joined_types(plan, joined)
                 names = [name for name in part.schema.names if name in types]
-                derived.add(joined, Rows.from_batch(part.select(names), types))
-                for route, piece in _by_value(part, ROUTE) if not order.is_last else ():
-                    carried.add(head, route, Rows.from_batch(piece.select(names), types))
-        yield _closing(reports, carried.close(), derived.close()["derived"])
+                intermediate.add(joined, Rows.from_batch(part.select(names), types))
+                for route, piece in _by_value(part, ROUTE) if not command.is_last else ():
+                    exchanged.add(delta_stream, route, Rows.from_batch(piece.select(names), types))
+        yield _closing(reports, exchanged.close(), intermediate.close()["derived"])
 
 
 class FinishFunction:
@@ -239,8 +241,8 @@ class FinishFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, content = current_task()
-        order = ProbeOrder.from_json(content)
-        sink = open_results(self._plan, self._locations, order, _file_name(order, task))
+        command = ProbeCommand.from_json(content)
+        sink = open_results(self._plan, self._locations, command, _file_name(command, task))
         types = _flat_types(self._plan)
         reports = []
         for batch in batches:
@@ -261,18 +263,18 @@ class FinishFunction:
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
     """The SQL of a stage for all heads; reports pass."""
     cases = []
-    for head, stage in enumerate(stages):
+    for delta_stream, stage in enumerate(stages):
         texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
-        cases.append(f"WHEN {head} THEN {' AND '.join(texts) or 'true'}")
+        cases.append(f"WHEN {delta_stream} THEN {' AND '.join(texts) or 'true'}")
     return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{HEAD}` {' '.join(cases)} END END"
 
 
 def _emitted(
-    plan: JoinPlan, schema: pa.Schema, pairs: Pairs, joined: frozenset[int], head: int, route: int
+    plan: JoinPlan, schema: pa.Schema, pairs: Pairs, joined: frozenset[int], delta_stream: int, route: int
 ) -> pa.RecordBatch:
     length = pairs.length
     arrays = flat_columns(plan, schema, pairs, joined)
-    arrays[schema.get_field_index(HEAD)] = pa.repeat(pa.scalar(head, pa.int32()), length)
+    arrays[schema.get_field_index(HEAD)] = pa.repeat(pa.scalar(delta_stream, pa.int32()), length)
     arrays[schema.get_field_index(ROUTE)] = pa.repeat(pa.scalar(route, pa.int32()), length)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -304,14 +306,14 @@ def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.Record
         yield value, batch if (values == value).all() else batch.filter(pa.array(values == value))
 
 
-def _closing(reports: list[str], written: dict[str, Any], derived: list[dict[str, Any]]) -> pa.RecordBatch:
+def _closing(reports: list[str], written: dict[str, Any], intermediate: list[dict[str, Any]]) -> pa.RecordBatch:
     """The tasks' reports as one, with what was written added; an error stays an error."""
     parsed = [json.loads(text) for text in reports]
     failed = next((report for report in parsed if "error" in report), None)
     if failed is not None:
         return report_row(failed)
     merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
-    merged["derived"] = derived
+    merged["derived"] = intermediate
     for report in parsed:
         merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
     return report_row({**merged, **written})
@@ -322,8 +324,8 @@ def _flat_types(plan: JoinPlan) -> dict[str, str]:
     return {**types, RESULT_TIME: types[plan.streams[0].time]}
 
 
-def _file_name(order: ProbeOrder, task: Task) -> str:
-    return f"{order.run[:8]}-{order.step:012d}-{order.first_round}-p{task.partition}-{task.attempt}"
+def _file_name(command: ProbeCommand, task: Task) -> str:
+    return f"{command.run[:8]}-{command.step:012d}-{command.first_round}-p{task.partition}-{task.attempt}"
 
 
 def _name(number: int) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.engine.commands import RankOrder, ReleaseOrder, ViewOrder
-from braid.engine.tasks.work import Locations, Task, report_row, run_rank, run_release, run_view
+from braid.engine.commands import AggregateCommand, RankCommand, ReleaseCommand
+from braid.engine.tasks.work import Locations, Task, report_row, run_aggregate, run_rank, run_release
 from braid.plan.join import JoinPlan
 from braid.spark.task_context import current_task
 
@@ -21,7 +21,7 @@ def slot_orders(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, A
             yield content, Task(slot, task.attempt, task.host)
 
 
-class ViewFunction:
+class AggregateFunction:
     """A whole update of a summary's view in tasks."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
@@ -29,8 +29,8 @@ class ViewFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for content, task in slot_orders(batches):
-            order = ViewOrder.from_json(content)
-            yield report_row(run_view(self._plan, self._slots, self._locations, order, task))
+            command = AggregateCommand.from_json(content)
+            yield report_row(run_aggregate(self._plan, self._slots, self._locations, command, task))
 
 
 class RankFunction:
@@ -41,8 +41,8 @@ class RankFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for content, task in slot_orders(batches):
-            order = RankOrder.from_json(content)
-            yield report_row(run_rank(self._plan, self._slots, self._locations, order, task))
+            command = RankCommand.from_json(content)
+            yield report_row(run_rank(self._plan, self._slots, self._locations, command, task))
 
 
 class ReleaseFunction:
@@ -53,5 +53,5 @@ class ReleaseFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for content, task in slot_orders(batches):
-            order = ReleaseOrder.from_json(content)
-            yield report_row(run_release(self._plan, self._slots, self._locations, order, task))
+            command = ReleaseCommand.from_json(content)
+            yield report_row(run_release(self._plan, self._slots, self._locations, command, task))

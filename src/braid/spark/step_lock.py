@@ -34,7 +34,7 @@ class StepLock:
         self._lock.release()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def buffered(self) -> Iterator[None]:
         self.acquire()
         try:
             yield

@@ -17,9 +17,9 @@ def current_task() -> tuple[Task, dict[str, Any]]:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this runs in Spark tasks only")
-    order = context.getLocalProperty(PROPERTY)
-    if not order:
+    command = context.getLocalProperty(PROPERTY)
+    if not command:
         raise RuntimeError("the task has no order: the job was started outside a step")
     settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
-    return task, decode(order)
+    return task, decode(command)

@@ -20,12 +20,12 @@ from pyspark.sql.types import StructType
 from braid.engine.tasks.aggregate.totals import StoredAggregation, TotalsFunction
 from braid.engine.tasks.stamping import SPARK_SCHEMA
 from braid.errors import BraidError, CorruptStateError, QueryError, RunFailedError, StorageError, shortened
+from braid.plan.aggregation import Aggregation, Call
 from braid.plan.join import JoinPlan
-from braid.plan.summary import Call, Summary
 from braid.spark.session import slot_count, use_this_python
 from braid.spark.transport import map_batches
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import Manifest, View
+from braid.state.manifest import AggregateState, Manifest
 
 RECORD = "aggregation"
 ATTEMPTS = 20
@@ -34,24 +34,24 @@ CORRUPT = re.compile(r"CorruptStateError: (.*)")
 
 def aggregation_of(plan: JoinPlan, what: str) -> StoredAggregation:
     """How the totals of a plan are read; QueryError if it has none."""
-    if plan.summary is None or plan.summary.is_distinct:
+    if plan.aggregation is None or plan.aggregation.is_distinct:
         raise _no_totals(what)
-    return StoredAggregation(plan.summary, plan.leaving)
+    return StoredAggregation(plan.aggregation, plan.sink_schema)
 
 
 def aggregation_record(plan: JoinPlan) -> dict[str, Any]:
     """What a query's record says of its aggregation, so that totals need no query; {} if it has none."""
-    summary = plan.summary
-    if summary is None or summary.is_distinct:
+    aggregation = plan.aggregation
+    if aggregation is None or aggregation.is_distinct:
         return {}
     return {
         RECORD: {
-            "columns": json.loads(plan.leaving.metadata[SPARK_SCHEMA]),
-            "groups": summary.groups,
-            "calls": [{"function": call.function, "arguments": list(call.arguments)} for call in summary.calls],
-            "over_us": summary.over_us,
-            "ansi": summary.ansi,
-            "ordered": summary.ordered,
+            "columns": json.loads(plan.sink_schema.metadata[SPARK_SCHEMA]),
+            "groups": aggregation.groups,
+            "calls": [{"function": call.function, "arguments": list(call.arguments)} for call in aggregation.calls],
+            "over_us": aggregation.over_us,
+            "ansi": aggregation.ansi,
+            "ordered": aggregation.ordered,
         }
     }
 
@@ -72,7 +72,7 @@ def recorded_aggregation(checkpoint: Checkpoint, location: str) -> StoredAggrega
     columns = to_arrow_schema(struct, timezone="UTC").with_metadata(metadata)
     calls = tuple(Call(call["function"], tuple(call["arguments"])) for call in content["calls"])
     values = to_arrow_schema(StructType(struct.fields[: content["groups"] + len(calls)]), timezone="UTC")
-    summary = Summary(
+    aggregation = Aggregation(
         groups=content["groups"],
         calls=calls,
         over_us=content["over_us"],
@@ -82,7 +82,7 @@ def recorded_aggregation(checkpoint: Checkpoint, location: str) -> StoredAggrega
         schema=values,
         ordered=content["ordered"],
     )
-    return StoredAggregation(summary, columns)
+    return StoredAggregation(aggregation, columns)
 
 
 def read_totals(
@@ -109,13 +109,15 @@ def read_totals(
     )
 
 
-def _computed(spark: SparkSession, location: str, aggregation: StoredAggregation, manifest: Manifest | None) -> DataFrame:
-    view = None if manifest is None else manifest.view
-    view = View(parts=1) if view is None else view
+def _computed(
+    spark: SparkSession, location: str, aggregation: StoredAggregation, manifest: Manifest | None
+) -> DataFrame:
+    aggregate = None if manifest is None else manifest.aggregate
+    aggregate = AggregateState(parts=1) if aggregate is None else aggregate
     schema = StructType.fromJson(json.loads(aggregation.columns.metadata[SPARK_SCHEMA]))
-    parts = spark.range(0, view.parts, 1, min(view.parts, slot_count(spark)))
+    parts = spark.range(0, aggregate.parts, 1, min(aggregate.parts, slot_count(spark)))
     # Computed now, and kept by Spark until nobody holds the DataFrame: it stays right when the blocks are gone.
-    return map_batches(parts, TotalsFunction(location, aggregation, view), schema).localCheckpoint(eager=True)
+    return map_batches(parts, TotalsFunction(location, aggregation, aggregate), schema).localCheckpoint(eager=True)
 
 
 def _step(manifest: Manifest | None) -> int:

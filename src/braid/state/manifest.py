@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from braid.plan.layout import Layout
-from braid.state.waiting import Arrival, Holds, Roll, Waiting
+from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Block:
     size: int
     min_time: int
     max_time: int
-    held: bool = False
+    buffered: bool = False
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Block:
@@ -65,7 +65,7 @@ class Mark:
 class Fanout:
     """How many results a head's lookup of a stream gave per probing row, after those `joined` before, as seen."""
 
-    head: int
+    delta_stream: int
     stream: int
     joined: tuple[int, ...]
     probes: float
@@ -78,7 +78,7 @@ class Pressure:
 
     stream: int
     group: int
-    wish: int
+    vote: int
     times: int
 
 
@@ -113,7 +113,7 @@ class KeyCounts:
 
 
 @dataclass(frozen=True)
-class ViewBlock:
+class AggregateBlock:
     """A file of a summary's view; `generation` is the step that wrote it."""
 
     file: str
@@ -123,19 +123,19 @@ class ViewBlock:
 
 
 @dataclass(frozen=True)
-class View:
+class AggregateState:
     """What a summary knows after a step: partial totals that add up, cut by group into `parts`, newest block last.
 
     `newest_us` is the newest result time that has left.
     """
 
     parts: int
-    blocks: tuple[ViewBlock, ...] = ()
+    blocks: tuple[AggregateBlock, ...] = ()
     newest_us: int | None = None
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> View:
-        return View(**{**content, "blocks": tuple(ViewBlock(**block) for block in content["blocks"])})
+    def from_json(content: dict[str, Any]) -> AggregateState:
+        return AggregateState(**{**content, "blocks": tuple(AggregateBlock(**block) for block in content["blocks"])})
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ class Manifest:
     moves: tuple[Move, ...] = ()
     dropped: tuple[str, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
-    view: View | None = None
+    aggregate: AggregateState | None = None
     loads: tuple[Load, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
-    waiting: Waiting | None = None
+    order_state: OrderState | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     late_rows: tuple[int, ...] = ()
@@ -187,8 +187,8 @@ class Manifest:
         known["moves"] = tuple(Move(**move) for move in content["moves"])
         known["fanouts"] = tuple(Fanout(**{**f, "joined": tuple(f["joined"])}) for f in content["fanouts"])
         known["dropped"] = tuple(content["dropped"])
-        known["view"] = None if content["view"] is None else View.from_json(content["view"])
-        known["waiting"] = None if content["waiting"] is None else Waiting.from_json(content["waiting"])
+        known["aggregate"] = None if content["aggregate"] is None else AggregateState.from_json(content["aggregate"])
+        known["order_state"] = None if content["order_state"] is None else OrderState.from_json(content["order_state"])
         known["loads"] = tuple(Load(**load) for load in content["loads"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
         known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
@@ -211,7 +211,7 @@ class DeltaRecord:
     watermarks: tuple[int | None, ...]
     idle: tuple[bool, ...]
     layout: Layout
-    orders: tuple[tuple[int, ...], ...]
+    join_orders: tuple[tuple[int, ...], ...]
     blocks: tuple[Block, ...]
     newest: tuple[int | None, ...]
     input_rows: tuple[int, ...]
@@ -222,10 +222,10 @@ class DeltaRecord:
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
     frontier_us: int | None = None
-    holds: Holds = "results"
+    buffered_kind: Buffered = "results"
     flush: bool = False
     arrivals: tuple[Arrival, ...] = ()
-    rolls: tuple[Roll, ...] = ()
+    arrival_logs: tuple[ArrivalLog, ...] = ()
     key_counts: tuple[KeyCounts, ...] = ()
     follows: str = ""
     planned: str | None = None
@@ -237,11 +237,11 @@ class DeltaRecord:
     def from_json(content: dict[str, Any]) -> DeltaRecord:
         known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in content.items()}
         known["layout"] = Layout.from_json(content["layout"])
-        known["orders"] = tuple(tuple(order) for order in content["orders"])
+        known["join_orders"] = tuple(tuple(order) for order in content["join_orders"])
         known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
         known["late_files"] = tuple(Move(**move) for move in content["late_files"])
         known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
-        known["rolls"] = tuple(Roll(**roll) for roll in content["rolls"])
+        known["arrival_logs"] = tuple(ArrivalLog(**arrival_log) for arrival_log in content["arrival_logs"])
         known["arrivals"] = tuple(Arrival.from_json(arrival) for arrival in content["arrivals"])
         known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
         return DeltaRecord(**known)

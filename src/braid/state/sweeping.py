@@ -48,8 +48,8 @@ def _named(manifest: Manifest) -> set[str]:
     """What the manifest needs, and what it dropped: the manifest before it needs that, until the next commit."""
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
-    if manifest.view is not None:
-        named |= {block.file for block in manifest.view.blocks}
-    if manifest.waiting is not None:
-        named |= manifest.waiting.files
+    if manifest.aggregate is not None:
+        named |= {block.file for block in manifest.aggregate.blocks}
+    if manifest.order_state is not None:
+        named |= manifest.order_state.files
     return named

@@ -10,6 +10,7 @@ query.published()
 """
 
 from braid.testing.clock import ManualClock
+from braid.testing.drafts import Draft, DraftStream
 from braid.testing.expressions import (
     absolute,
     add,
@@ -30,7 +31,6 @@ from braid.testing.inline import Fate, InlineCluster
 from braid.testing.inline_query import InlineQuery
 from braid.testing.interleaving import InterleavedFiles, Turns
 from braid.testing.oracle import Condition, OracleStream, answer, on_time_rows
-from braid.testing.questions import Draft, DraftStream
 
 __all__ = [
     "Condition",

@@ -15,8 +15,16 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from braid.engine.commands import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder, decode, encode
-from braid.engine.tasks.work import Locations, Task, run_ingest, run_probe, run_rank, run_release, run_view
+from braid.engine.commands import (
+    AggregateCommand,
+    IngestCommand,
+    ProbeCommand,
+    RankCommand,
+    ReleaseCommand,
+    decode,
+    encode,
+)
+from braid.engine.tasks.work import Locations, Task, run_aggregate, run_ingest, run_probe, run_rank, run_release
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.evaluate import evaluate, is_true
 from braid.kernels.rows import Rows
@@ -24,7 +32,7 @@ from braid.kernels.vectors import Vector
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.layout import Layout
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]
@@ -42,7 +50,7 @@ class InlineCluster:
 
     def __init__(
         self,
-        question: Question,
+        logical_plan: LogicalPlan,
         plan: JoinPlan,
         locations: Locations,
         slots: int,
@@ -53,7 +61,7 @@ class InlineCluster:
         refuse_jvm(plan)
         self.slots = slots
         self.tasks = 0
-        self._question = question
+        self._logical_plan = logical_plan
         self._plan = plan
         self._locations = locations
         self._ingest_tasks = ingest_tasks
@@ -75,52 +83,54 @@ class InlineCluster:
     def ask_for(self, layout: Layout) -> str | None:
         return None
 
-    def ingest(self, order: IngestOrder) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
         if self._batch is None:
             raise RuntimeError("there is no batch to take in")
-        order = IngestOrder.from_json(decode(encode(order)))
+        command = IngestCommand.from_json(decode(encode(command)))
         reports = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
         for name, table in self._batch.items():
             for partition in range(self._ingest_tasks):
                 share = table.take(pa.array(np.arange(partition, table.num_rows, self._ingest_tasks)))
-                reports.append(self._run(partial(self._take, order, numbers[name], partition, share)))
+                reports.append(self._run(partial(self._take, command, numbers[name], partition, share)))
         return reports
 
-    def probe(self, order: ProbeOrder) -> list[dict[str, Any]]:
-        order = ProbeOrder.from_json(decode(encode(order)))
-        return [self._run(partial(self._look_up, order, slot)) for slot in range(self.slots)]
+    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
+        command = ProbeCommand.from_json(decode(encode(command)))
+        return [self._run(partial(self._look_up, command, slot)) for slot in range(self.slots)]
 
-    def update_view(self, order: ViewOrder) -> list[dict[str, Any]]:
-        order = ViewOrder.from_json(decode(encode(order)))
-        return [self._run(partial(self._update, order, slot)) for slot in range(self.slots)]
+    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
+        command = AggregateCommand.from_json(decode(encode(command)))
+        return [self._run(partial(self._update, command, slot)) for slot in range(self.slots)]
 
-    def rank(self, order: RankOrder) -> list[dict[str, Any]]:
-        order = RankOrder.from_json(decode(encode(order)))
-        return [self._run(partial(self._rank, order, slot)) for slot in range(self.slots)]
+    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
+        command = RankCommand.from_json(decode(encode(command)))
+        return [self._run(partial(self._rank, command, slot)) for slot in range(self.slots)]
 
-    def release(self, order: ReleaseOrder) -> list[dict[str, Any]]:
-        order = ReleaseOrder.from_json(decode(encode(order)))
-        return [self._run(partial(self._let_out, order, slot)) for slot in range(self.slots)]
+    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
+        command = ReleaseCommand.from_json(decode(encode(command)))
+        return [self._run(partial(self._emit, command, slot)) for slot in range(self.slots)]
 
-    def needs_own_round(self, order: ProbeOrder, round_number: int) -> bool:
+    def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return False
 
-    def _take(self, order: IngestOrder, stream: int, partition: int, share: pa.Table, attempt: int) -> dict[str, Any]:
+    def _take(
+        self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int
+    ) -> dict[str, Any]:
         batches = self._flat(stream, share)
-        return run_ingest(self._plan, stream, self._locations, order, Task(partition, attempt, "inline"), batches)
+        return run_ingest(self._plan, stream, self._locations, command, Task(partition, attempt, "inline"), batches)
 
-    def _look_up(self, order: ProbeOrder, slot: int, attempt: int) -> dict[str, Any]:
-        return run_probe(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+    def _look_up(self, command: ProbeCommand, slot: int, attempt: int) -> dict[str, Any]:
+        return run_probe(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
 
-    def _update(self, order: ViewOrder, slot: int, attempt: int) -> dict[str, Any]:
-        return run_view(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+    def _update(self, command: AggregateCommand, slot: int, attempt: int) -> dict[str, Any]:
+        return run_aggregate(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
 
-    def _let_out(self, order: ReleaseOrder, slot: int, attempt: int) -> dict[str, Any]:
-        return run_release(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+    def _emit(self, command: ReleaseCommand, slot: int, attempt: int) -> dict[str, Any]:
+        return run_release(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
 
-    def _rank(self, order: RankOrder, slot: int, attempt: int) -> dict[str, Any]:
-        return run_rank(self._plan, self.slots, self._locations, order, Task(slot, attempt, "inline"))
+    def _rank(self, command: RankCommand, slot: int, attempt: int) -> dict[str, Any]:
+        return run_rank(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
 
     def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
         """One task, as often as its fate says; reports travel as text, as they do from Spark's workers."""
@@ -142,7 +152,7 @@ class InlineCluster:
 
     def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows under flat names, with what the JVM would add, in several batches."""
-        asked = self._question.streams[stream]
+        asked = self._logical_plan.streams[stream]
         prefix = len(asked.name) + 1
         plain = table.select([field.name[prefix:] for field in asked.schema])
         flat = pa.table([plain.column(n) for n in range(plain.num_columns)], names=asked.schema.names)

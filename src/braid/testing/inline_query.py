@@ -23,7 +23,7 @@ from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
 from braid.engine.tasks.work import Locations
 from braid.optimizer.strategies import Auto, Strategy
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
 from braid.testing.clock import ManualClock
@@ -35,7 +35,7 @@ class InlineQuery:
 
     def __init__(
         self,
-        question: Question,
+        logical_plan: LogicalPlan,
         directory: str,
         *,
         strategy: Strategy | None = None,
@@ -52,15 +52,15 @@ class InlineQuery:
         files = LocalFiles() if files is None else files
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
         accept = accept_changed_functions
-        find = partial(identify, self.checkpoint, question, self.checkpoint.path, accept_changed_functions=accept)
+        find = partial(identify, self.checkpoint, logical_plan, self.checkpoint.path, accept_changed_functions=accept)
         identity = find()
         plan = identity.plan
         self._output = f"{directory}/out"
-        self._schema = question.leaving
-        self._names = [stream.name for stream in question.streams]
+        self._schema = logical_plan.sink_schema
+        self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
-        self.cluster = InlineCluster(question, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
+        self.cluster = InlineCluster(logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")

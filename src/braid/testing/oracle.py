@@ -33,7 +33,7 @@ class Condition:
     """A predicate over the named streams, whose rows it receives in this order."""
 
     streams: tuple[str, ...]
-    holds: Callable[..., bool | None]
+    buffered_kind: Callable[..., bool | None]
 
 
 def on_time_rows(
@@ -126,7 +126,9 @@ def _combinations(
     ready = [c for c in conditions if name in c.streams and all(s in chosen or s == name for s in c.streams)]
     for row in rows[name]:
         tried = {**chosen, name: row}
-        if all(condition.holds(*(tried[stream] for stream in condition.streams)) is True for condition in ready):
+        if all(
+            condition.buffered_kind(*(tried[stream] for stream in condition.streams)) is True for condition in ready
+        ):
             yield from _combinations(streams, rows, conditions, tried)
 
 

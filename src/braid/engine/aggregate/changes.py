@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from braid.control.views import decide_absorbed, forgettable_in_order
+from braid.control.aggregate_state import decide_absorbed, forgettable_in_order
 from braid.control.watermarks import later
-from braid.engine.aggregate.update import Summed, unchanged, view_after
+from braid.engine.aggregate.update import AggregateUpdate, unchanged, view_after
 from braid.engine.cluster import Cluster
-from braid.engine.commands import ViewOrder
+from braid.engine.commands import AggregateCommand
 from braid.engine.ordered.release import (
     Released,
     arrived_first,
@@ -29,52 +29,54 @@ from braid.engine.ordered.release import (
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS, NEVER
 from braid.plan.join import JoinPlan
-from braid.state.manifest import DeltaRecord, View
-from braid.state.waiting import HeldBlock
+from braid.state.manifest import AggregateState, DeltaRecord
+from braid.state.order_state import BufferedBlock
 
 
 def release_changes(
     plan: JoinPlan,
     cluster: Cluster,
-    view: View,
+    aggregate: AggregateState,
     delta: DeltaRecord,
     run: str,
     reports: list[dict[str, Any]],
     *,
-    held: Sequence[HeldBlock],
-    fresh: Sequence[HeldBlock],
+    buffered: Sequence[BufferedBlock],
+    fresh: Sequence[BufferedBlock],
     before_us: int,
     until_us: int,
-) -> tuple[Released, Summed]:
+) -> tuple[Released, AggregateUpdate]:
     """Let out what the released results change; what waits are partial summaries."""
-    found = sort_out(held, fresh, before_us, until_us)
-    if not found.due and not found.absorbed:
-        return Released([], 0, None, found.staying, found.gone(found.staying), {}), unchanged(view, reports)
-    order = ViewOrder(
+    found = sort_out(buffered, fresh, before_us, until_us)
+    if not found.due and not found.compacted:
+        return Released([], 0, None, found.staying, found.gone(found.staying), {}), unchanged(aggregate, reports)
+    order = AggregateCommand(
         step=delta.step,
         run=run,
-        view=view,
+        aggregate=aggregate,
         partials=tuple(source for _, source in found.due),
-        absorbed=decide_absorbed(view, sum(block.rows for block, _ in found.due)) if found.due else (),
+        compacted=decide_absorbed(aggregate, sum(block.rows for block, _ in found.due)) if found.due else (),
         newest_us=None,
         forget_us=forgettable_in_order(plan, delta.frontier_us),
         until_us=until_us,
-        rewritten=tuple(block.file for block in found.absorbed),
+        rewritten=tuple(block.file for block in found.compacted),
     )
-    answers = cluster.update_view(order)
+    answers = cluster.update_aggregate(order)
     require_success(plan, answers, delta.step)
     changed = held_blocks(answers, delta.now_ms)
-    shown = release(plan, cluster, step=delta.step, run=run, held=(), fresh=changed, before_us=ALWAYS, until_us=NEVER)
+    shown = release(
+        plan, cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
+    )
     counts, newest = released_rows(answers), newest_released(answers)
-    rest = held_blocks(answers, arrived_first(found.absorbed), "rest")
+    rest = held_blocks(answers, arrived_first(found.compacted), "rest")
     after = (*remaining(found.untouched, counts), *rest)
     released = replace(
         shown,
         newest_us=newest,
-        waiting=after,
+        order_state=after,
         dropped=(*shown.dropped, *found.gone(after)),
         counts=counts,
     )
     updated = view_after(order, answers)
-    moved = replace(updated.view, newest_us=later(view.newest_us, newest))
+    moved = replace(updated.aggregate, newest_us=later(aggregate.newest_us, newest))
     return released, replace(unchanged(moved, reports), reports=answers, dropped=updated.dropped)

@@ -6,20 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from braid.control.ordering import Ordering, Turn, blend, decide_turn, lookup_share, modelled_share, nothing_waits
+from braid.control.ordering import (
+    OrderDecision,
+    Ordering,
+    blend,
+    decide_order,
+    lookup_share,
+    modelled_share,
+    nothing_buffered,
+)
 from braid.control.responses import Waits, describe_waits, remember, respond, spread
 from braid.control.standing import rows_waiting
 from braid.control.watermarks import StepTimes, advance_marks, later
 from braid.engine.aggregate.changes import release_changes
-from braid.engine.aggregate.update import Summed
+from braid.engine.aggregate.update import AggregateUpdate
 from braid.engine.cluster import Cluster
 from braid.engine.ordered.ranking import Ranked, rank
 from braid.engine.ordered.release import Released, held_blocks, release
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
-from braid.state.manifest import Block, DeltaRecord, Manifest, Mark, View
-from braid.state.waiting import Arrival, HeldBlock, Pace, Roll, RulerFile, Waiting
+from braid.state.manifest import AggregateState, Block, DeltaRecord, Manifest, Mark
+from braid.state.order_state import Arrival, ArrivalLog, BufferedBlock, OrderState, Pace, RankIndexFile
 
 
 @dataclass(frozen=True)
@@ -27,9 +35,9 @@ class InOrder:
     """What the order made of a step, and of its summary if the query has one."""
 
     released: Released
-    waiting: Waiting
+    order_state: OrderState
     progress: dict[str, Any]
-    summed: Summed | None
+    summed: AggregateUpdate | None
 
 
 class OrderKeeper:
@@ -41,51 +49,51 @@ class OrderKeeper:
         self._ordering = ordering
         self._run = run
 
-    def turn(
+    def decision(
         self, manifest: Manifest, times: StepTimes, newest: Sequence[int | None], now_ms: int, flush: bool = False
-    ) -> Turn:
+    ) -> OrderDecision:
         """What a step that brings rows up to `newest` does for the order."""
         marks = advance_marks(manifest.marks, times, newest, now_ms)
-        waiting = self.waiting(manifest)
-        turn = decide_turn(self._plan, self._ordering, waiting, marks, times.idle, self._cluster.slots)
-        return replace(turn, flush=True) if flush else turn
+        order_state = self.order_state(manifest)
+        decision = decide_order(self._plan, self._ordering, order_state, marks, times.idle, self._cluster.slots)
+        return replace(decision, flush=True) if flush else decision
 
-    def waiting(self, manifest: Manifest) -> Waiting:
-        return manifest.waiting or nothing_waits(len(self._plan.streams))
+    def order_state(self, manifest: Manifest) -> OrderState:
+        return manifest.order_state or nothing_buffered(len(self._plan.streams))
 
-    def is_due(self, manifest: Manifest, turn: Turn) -> bool:
+    def is_due(self, manifest: Manifest, decision: OrderDecision) -> bool:
         """Whether a step without input would let something out."""
-        waiting = self.waiting(manifest)
-        if turn.flush and waiting.flushed:
+        order_state = self.order_state(manifest)
+        if decision.flush and order_state.flushed:
             return False
-        before, until = _bound(waiting.frontier_us), release_until(turn.frontier_us, turn.flush)
-        spans = [(block.min_time, block.max_time) for block in waiting.results]
-        spans += [(block.min_time, block.max_time) for block in manifest.blocks if block.held]
+        before, until = _bound(order_state.frontier_us), release_until(decision.frontier_us, decision.flush)
+        spans = [(block.min_time, block.max_time) for block in order_state.results]
+        spans += [(block.min_time, block.max_time) for block in manifest.blocks if block.buffered]
         return any(max(before, oldest - 1) < min(until, newest) for oldest, newest in spans)
 
     def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
         """Rank the rows that the step admits, where windows count rows."""
-        before = self.waiting(manifest)
-        if not self._plan.counted:
+        before = self.order_state(manifest)
+        if not self._plan.row_based:
             return Ranked()
         return rank(
             self._plan,
             self._cluster,
             step=delta.step,
             run=self._run,
-            rulers=before.rulers,
-            rolls=before.rolls,
-            fresh=delta.rolls,
+            rank_indexes=before.rank_indexes,
+            arrival_logs=before.arrival_logs,
+            fresh=delta.arrival_logs,
             before_us=_bound(before.frontier_us),
             until_us=release_until(delta.frontier_us, delta.flush),
         )
 
-    def let_out(
+    def emit(
         self,
         manifest: Manifest,
         delta: DeltaRecord,
         ranked: Ranked,
-        view: View | None,
+        aggregate: AggregateState | None,
         reports: list[dict[str, Any]],
         clock: Callable[[], int],
     ) -> InOrder:
@@ -93,61 +101,71 @@ class OrderKeeper:
 
         What leaves has waited until it was released.
         """
-        before = self.waiting(manifest)
+        before = self.order_state(manifest)
         until = release_until(delta.frontier_us, delta.flush)
         found_ms = clock()
         arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
         fresh = held_blocks(reports, _mean_arrival(delta, found, found_ms))
-        released, summed = self._release(before, delta, view, reports, fresh)
+        released, summed = self._release(before, delta, aggregate, reports, fresh)
         now_ms = clock()
         waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
         frontier = later(before.frontier_us, released.newest_us if delta.flush else delta.frontier_us)
         pace = self._pace(manifest, delta, reports, moved=frontier != before.frontier_us)
-        rolls, rulers = self._counting(before, delta, ranked, frontier)
-        after = Waiting(
+        arrival_logs, rank_indexes = self._counting(before, delta, ranked, frontier)
+        after = OrderState(
             frontier_us=frontier,
-            holds=delta.holds,
-            results=released.waiting,
+            buffered_kind=delta.buffered_kind,
+            results=released.order_state,
             arrivals=remember(arrivals),
             pace=pace,
-            rolls=rolls,
-            rulers=rulers,
+            arrival_logs=arrival_logs,
+            rank_indexes=rank_indexes,
             flushed=delta.flush,
         )
-        late = waits if delta.holds == "rows" else []
+        late = waits if delta.buffered_kind == "rows" else []
         results = _result_waits(released.counts, before.results, fresh, late, now_ms)
-        over = [roll.file for roll in (*before.rolls, *delta.rolls) if roll not in rolls]
+        over = [
+            arrival_log.file
+            for arrival_log in (*before.arrival_logs, *delta.arrival_logs)
+            if arrival_log not in arrival_logs
+        ]
         released = replace(released, dropped=(*released.dropped, *ranked.replaced, *over))
         return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
 
     def _counting(
-        self, before: Waiting, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None
-    ) -> tuple[tuple[Roll, ...], tuple[RulerFile, ...]]:
+        self, before: OrderState, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None
+    ) -> tuple[tuple[ArrivalLog, ...], tuple[RankIndexFile, ...]]:
         """The rows whose rank is not final, and the rulers. After a flush rows past the frontier are ranked again."""
-        rolls = tuple(roll for roll in (*before.rolls, *delta.rolls) if roll.max_time > _bound(frontier_us))
+        arrival_logs = tuple(
+            arrival_log
+            for arrival_log in (*before.arrival_logs, *delta.arrival_logs)
+            if arrival_log.max_time > _bound(frontier_us)
+        )
         if not delta.flush:
-            return rolls, ranked.rulers
-        first = {ruler.stream: ruler.first_us for ruler in before.rulers}
-        return rolls, tuple(replace(ruler, first_us=first.get(ruler.stream)) for ruler in ranked.rulers)
+            return arrival_logs, ranked.rank_indexes
+        first = {rank_index.stream: rank_index.first_us for rank_index in before.rank_indexes}
+        return arrival_logs, tuple(
+            replace(rank_index, first_us=first.get(rank_index.stream)) for rank_index in ranked.rank_indexes
+        )
 
     def _release(
         self,
-        before: Waiting,
+        before: OrderState,
         delta: DeltaRecord,
-        view: View | None,
+        aggregate: AggregateState | None,
         reports: list[dict[str, Any]],
-        fresh: tuple[HeldBlock, ...],
-    ) -> tuple[Released, Summed | None]:
+        fresh: tuple[BufferedBlock, ...],
+    ) -> tuple[Released, AggregateUpdate | None]:
         after_us, until_us = _bound(before.frontier_us), release_until(delta.frontier_us, delta.flush)
-        if view is not None:
+        if aggregate is not None:
             return release_changes(
                 self._plan,
                 self._cluster,
-                view,
+                aggregate,
                 delta,
                 self._run,
                 reports,
-                held=before.results,
+                buffered=before.results,
                 fresh=fresh,
                 before_us=after_us,
                 until_us=until_us,
@@ -157,7 +175,7 @@ class OrderKeeper:
             self._cluster,
             step=delta.step,
             run=self._run,
-            held=before.results,
+            buffered=before.results,
             fresh=fresh,
             before_us=after_us,
             until_us=until_us,
@@ -166,7 +184,7 @@ class OrderKeeper:
 
     def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], moved: bool) -> Pace:
         """The pace after a step. The first step of a run says nothing of it: its rows came in an unknown time."""
-        before = self.waiting(manifest).pace
+        before = self.order_state(manifest).pace
         if manifest.step < 0 or manifest.run != self._run:
             return before
         return blend(
@@ -180,7 +198,7 @@ class OrderKeeper:
 
     def _progress(
         self,
-        after: Waiting,
+        after: OrderState,
         released: Released,
         waits: Waits,
         results: Waits,
@@ -201,7 +219,7 @@ class OrderKeeper:
             "order": {
                 "policy": self._ordering.policy,
                 "alpha": self._ordering.alpha,
-                "holds": after.holds,
+                "holds": after.buffered_kind,
                 "frontier": iso_time(after.frontier_us),
                 "lookupShare": lookup_share(after.pace, self._cluster.slots),
                 "modelledShare": modelled_share(after.pace, window, self._cluster.slots),
@@ -213,8 +231,8 @@ class OrderKeeper:
 
 def admission_of(delta: DeltaRecord, manifest: Manifest) -> Admission:
     """Which rows a step looks up: all that came, or those up to the frontier."""
-    before = None if manifest.waiting is None else manifest.waiting.frontier_us
-    now = NEVER if delta.flush or delta.holds == "results" else _bound(delta.frontier_us)
+    before = None if manifest.order_state is None else manifest.order_state.frontier_us
+    now = NEVER if delta.flush or delta.buffered_kind == "results" else _bound(delta.frontier_us)
     return Admission(delta.step, _bound(before), now)
 
 
@@ -224,9 +242,13 @@ def settled(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int |
     A flush looks all rows up. Where windows count rows, those newer than the last result wait again all the same: rows
     that come before them may still be counted.
     """
-    waits = delta.holds == "rows" and block.max_time > _bound(frontier_us) and (bool(plan.counted) or not delta.flush)
+    waits = (
+        delta.buffered_kind == "rows"
+        and block.max_time > _bound(frontier_us)
+        and (bool(plan.row_based) or not delta.flush)
+    )
     fresh = block.last_step == delta.step
-    return replace(block, held=waits and (fresh or block.held))
+    return replace(block, buffered=waits and (fresh or block.buffered))
 
 
 def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
@@ -234,7 +256,7 @@ def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tu
 
     Where results leave by whole times, also what comes at the same time.
     """
-    first = frontier_us if frontier_us is None or not plan.by_whole_times else frontier_us + 1
+    first = frontier_us if frontier_us is None or not plan.per_timestamp else frontier_us + 1
     return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 
@@ -247,9 +269,9 @@ def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival
     )
 
 
-def rolls_of(reports: Sequence[dict[str, Any]]) -> tuple[Roll, ...]:
+def arrival_logs_of(reports: Sequence[dict[str, Any]]) -> tuple[ArrivalLog, ...]:
     """All on-time rows of a step's streams whose windows count rows."""
-    return tuple(Roll(**report["roll"]) for report in reports if report.get("roll"))
+    return tuple(ArrivalLog(**report["roll"]) for report in reports if report.get("roll"))
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:
@@ -263,17 +285,17 @@ def _bound(frontier_us: int | None) -> int:
 def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
     """When the rows that found a step's results came: in the step itself, or on average of those that waited for it."""
     rows = sum(count for _, count in waits)
-    if delta.holds == "results" or not rows:
+    if delta.buffered_kind == "results" or not rows:
         return delta.now_ms
     return now_ms - round(sum(wait * count for wait, count in waits) / rows)
 
 
 def _result_waits(
-    counts: dict[str, int], held: Sequence[HeldBlock], fresh: Sequence[HeldBlock], rows: Waits, now_ms: int
+    counts: dict[str, int], buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], rows: Waits, now_ms: int
 ) -> Waits:
     """How long the results that leave have waited since their rows came; those that held rows found, as these did."""
     found = sum(counts.get(block.file, 0) for block in fresh)
-    blocks = held if rows else (*held, *fresh)
+    blocks = buffered if rows else (*buffered, *fresh)
     known = [(float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0))) for block in blocks]
     return [*known, *spread(found, rows)]
 

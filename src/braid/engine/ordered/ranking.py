@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.engine.cluster import Cluster
-from braid.engine.commands import RankOrder, RollFrom
+from braid.engine.commands import ArrivalLogFrom, RankCommand
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS
 from braid.plan.join import JoinPlan
-from braid.state.waiting import Roll, RulerFile
+from braid.state.order_state import ArrivalLog, RankIndexFile
 
 
 @dataclass(frozen=True)
 class Ranked:
     """The rulers after a step, and the files of those before it that they replace."""
 
-    rulers: tuple[RulerFile, ...] = ()
+    rank_indexes: tuple[RankIndexFile, ...] = ()
     replaced: tuple[str, ...] = ()
 
 
@@ -27,22 +27,22 @@ def rank(
     *,
     step: int,
     run: str,
-    rulers: Sequence[RulerFile],
-    rolls: Sequence[Roll],
-    fresh: Sequence[Roll],
+    rank_indexes: Sequence[RankIndexFile],
+    arrival_logs: Sequence[ArrivalLog],
+    fresh: Sequence[ArrivalLog],
     before_us: int,
     until_us: int,
 ) -> Ranked:
     """Rank the rows up to `until_us` of the `rolls`, ranked up to `before_us` earlier, and of the `fresh` ones."""
-    sources = [RollFrom(roll.stream, roll.file, before_us) for roll in rolls]
-    sources += [RollFrom(roll.stream, roll.file, ALWAYS) for roll in fresh]
-    every = (*rolls, *fresh)
+    sources = [ArrivalLogFrom(arrival_log.stream, arrival_log.file, before_us) for arrival_log in arrival_logs]
+    sources += [ArrivalLogFrom(arrival_log.stream, arrival_log.file, ALWAYS) for arrival_log in fresh]
+    every = (*arrival_logs, *fresh)
     due = [s for r, s in zip(every, sources, strict=True) if r.min_time <= until_us and r.max_time > s.after_us]
     if not due:
-        return Ranked(tuple(rulers))
-    answers = cluster.rank(RankOrder(step, run, tuple(due), tuple(rulers), before_us, until_us))
+        return Ranked(tuple(rank_indexes))
+    answers = cluster.rank(RankCommand(step, run, tuple(due), tuple(rank_indexes), before_us, until_us))
     require_success(plan, answers, step)
-    made = {ruler["stream"]: RulerFile(**ruler) for answer in answers for ruler in answer["rulers"]}
-    kept = [ruler for ruler in rulers if ruler.stream not in made]
-    replaced = tuple(ruler.file for ruler in rulers if ruler.stream in made)
+    made = {rank_index["stream"]: RankIndexFile(**rank_index) for answer in answers for rank_index in answer["rulers"]}
+    kept = [rank_index for rank_index in rank_indexes if rank_index.stream not in made]
+    replaced = tuple(rank_index.file for rank_index in rank_indexes if rank_index.stream in made)
     return Ranked((*kept, *made.values()), replaced)

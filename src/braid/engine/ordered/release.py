@@ -8,11 +8,11 @@ from typing import Any
 
 from braid.control.releasing import decide_absorbed, decide_cuts
 from braid.engine.cluster import Cluster
-from braid.engine.commands import HeldFrom, ReleaseOrder
+from braid.engine.commands import BufferedFrom, ReleaseCommand
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS
 from braid.plan.join import JoinPlan
-from braid.state.waiting import HeldBlock
+from braid.state.order_state import BufferedBlock
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Released:
     files: list[dict[str, Any]]
     rows: int
     newest_us: int | None
-    waiting: tuple[HeldBlock, ...]
+    order_state: tuple[BufferedBlock, ...]
     dropped: tuple[str, ...]
     counts: dict[str, int]
 
@@ -37,27 +37,31 @@ class Sorted:
     A block may be both due and staying.
     """
 
-    blocks: tuple[HeldBlock, ...]
-    due: tuple[tuple[HeldBlock, HeldFrom], ...]
-    staying: tuple[HeldBlock, ...]
-    absorbed: tuple[HeldBlock, ...]
+    blocks: tuple[BufferedBlock, ...]
+    due: tuple[tuple[BufferedBlock, BufferedFrom], ...]
+    staying: tuple[BufferedBlock, ...]
+    compacted: tuple[BufferedBlock, ...]
 
     @property
-    def untouched(self) -> tuple[HeldBlock, ...]:
+    def untouched(self) -> tuple[BufferedBlock, ...]:
         """The blocks that stay and are not written anew."""
-        names = {block.file for block in self.absorbed}
+        names = {block.file for block in self.compacted}
         return tuple(block for block in self.staying if block.file not in names)
 
-    def gone(self, after: Sequence[HeldBlock]) -> tuple[str, ...]:
+    def gone(self, after: Sequence[BufferedBlock]) -> tuple[str, ...]:
         """The files that are not needed when these are left."""
         kept = {block.file for block in after}
         return tuple(block.file for block in self.blocks if block.file not in kept)
 
 
-def sort_out(held: Sequence[HeldBlock], fresh: Sequence[HeldBlock], before_us: int, until_us: int) -> Sorted:
+def sort_out(
+    buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], before_us: int, until_us: int
+) -> Sorted:
     """What is due until `until_us` of the blocks `held`, which left up to `before_us`, and of the `fresh` ones."""
-    sources = [HeldFrom(block.file, before_us) for block in held] + [HeldFrom(block.file, ALWAYS) for block in fresh]
-    blocks = (*held, *fresh)
+    sources = [BufferedFrom(block.file, before_us) for block in buffered] + [
+        BufferedFrom(block.file, ALWAYS) for block in fresh
+    ]
+    blocks = (*buffered, *fresh)
     due = [(b, s) for b, s in zip(blocks, sources, strict=True) if b.min_time <= until_us and b.max_time > s.after_us]
     staying = tuple(block for block in blocks if block.max_time > until_us)
     return Sorted(blocks, tuple(due), staying, decide_absorbed(staying))
@@ -69,45 +73,45 @@ def release(
     *,
     step: int,
     run: str,
-    held: Sequence[HeldBlock],
-    fresh: Sequence[HeldBlock],
+    buffered: Sequence[BufferedBlock],
+    fresh: Sequence[BufferedBlock],
     before_us: int,
     until_us: int,
 ) -> Released:
     """Let out what is due of the blocks `held` before, which left up to `before_us`, and of the `fresh` ones."""
-    found = sort_out(held, fresh, before_us, until_us)
-    if not found.due and not found.absorbed:
+    found = sort_out(buffered, fresh, before_us, until_us)
+    if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.gone(found.staying), {})
-    order = ReleaseOrder(
+    order = ReleaseCommand(
         step=step,
         run=run,
         blocks=tuple(source for _, source in found.due),
         until_us=until_us,
         cuts=decide_cuts([(block, source.after_us) for block, source in found.due], until_us, cluster.slots),
-        absorbed=tuple(block.file for block in found.absorbed),
+        compacted=tuple(block.file for block in found.compacted),
     )
     answers = cluster.release(order)
     require_success(plan, answers, step)
     counts = released_rows(answers)
-    after = (*remaining(found.untouched, counts), *held_blocks(answers, arrived_first(found.absorbed)))
+    after = (*remaining(found.untouched, counts), *held_blocks(answers, arrived_first(found.compacted)))
     return Released(
         files=[file for answer in sorted(answers, key=lambda answer: answer["slot"]) for file in answer["files"]],
         rows=sum(answer["results"] for answer in answers),
         newest_us=newest_released(answers),
-        waiting=after,
+        order_state=after,
         dropped=found.gone(after),
         counts=counts,
     )
 
 
-def held_blocks(reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held") -> tuple[HeldBlock, ...]:
+def held_blocks(reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held") -> tuple[BufferedBlock, ...]:
     """The blocks that tasks have written to be held."""
     return tuple(
-        HeldBlock.from_json({**report[what], "arrived_ms": arrived_ms}) for report in reports if report.get(what)
+        BufferedBlock.from_json({**report[what], "arrived_ms": arrived_ms}) for report in reports if report.get(what)
     )
 
 
-def arrived_first(blocks: Sequence[HeldBlock]) -> int:
+def arrived_first(blocks: Sequence[BufferedBlock]) -> int:
     return min((block.arrived_ms for block in blocks), default=0)
 
 
@@ -124,6 +128,6 @@ def newest_released(answers: Sequence[dict[str, Any]]) -> int | None:
     return max((a["newest_result"] for a in answers if a["newest_result"] is not None), default=None)
 
 
-def remaining(blocks: Sequence[HeldBlock], counts: dict[str, int]) -> tuple[HeldBlock, ...]:
+def remaining(blocks: Sequence[BufferedBlock], counts: dict[str, int]) -> tuple[BufferedBlock, ...]:
     """The blocks with the rows that have not left."""
     return tuple(replace(block, rows=block.rows - counts.get(block.file, 0)) for block in blocks)

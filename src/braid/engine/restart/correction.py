@@ -16,30 +16,32 @@ from braid.engine.restart.fingerprint import fingerprint
 from braid.engine.restart.null_rejection import rejects_nulls
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 
 Record = dict[str, Any]
 LATE = "only checked"
 OUTPUTS = ("selection", "groups", "aggregates")
 
 
-def take_over(saved: Record, question: Question) -> tuple[JoinPlan, Record] | list[str]:
+def take_over(saved: Record, logical_plan: LogicalPlan) -> tuple[JoinPlan, Record] | list[str]:
     """The plan of a corrected query and its record, or why it cannot take over; [] if it is not a correction.
 
     Selections of one stream are decided at ingest as before if they are the same; else all where rows meet. What is
     new may be a key or bound a range that the stored rows are not sorted by; then it is only checked, for good.
     """
     before, known = known_late(saved), {str(predicate["sql"]) for predicate in saved["query"]["predicates"]}
-    new = [conjunct.sql for conjunct in question.conjuncts if conjunct.function is None and conjunct.sql not in known]
+    new = [
+        conjunct.sql for conjunct in logical_plan.conjuncts if conjunct.function is None and conjunct.sql not in known
+    ]
     problems: list[str] = []
     for late in (before, [*before, *new]):
         for pushdown in dict.fromkeys((bool(saved["pushdown"]), False)):
-            plan = build_plan(only_checked(question, late), pushdown)
-            record = {**fingerprint(question, plan, pushdown), LATE: late}
+            plan = build_plan(only_checked(logical_plan, late), pushdown)
+            record = {**fingerprint(logical_plan, plan, pushdown), LATE: late}
             if not _is_correction(saved["query"], record["query"]):
                 return []
             found = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
-            found += _needed_nulls(saved["storage"], record["storage"], question)
+            found += _needed_nulls(saved["storage"], record["storage"], logical_plan)
             found += _newly_left_out(saved["storage"], record["storage"]) if pushdown else []
             if not found:
                 return plan, record
@@ -52,18 +54,18 @@ def known_late(saved: Record) -> list[str]:
     return list(saved.get(LATE, ()))
 
 
-def only_checked(question: Question, late: Collection[str]) -> Question:
+def only_checked(logical_plan: LogicalPlan, late: Collection[str]) -> LogicalPlan:
     """The question with some predicates that are only checked: no key, no range and no selection at ingest."""
     conjuncts = tuple(
         replace(conjunct, equality=None, raises=True) if conjunct.sql in late else conjunct
-        for conjunct in question.conjuncts
+        for conjunct in logical_plan.conjuncts
     )
-    return replace(question, conjuncts=conjuncts)
+    return replace(logical_plan, conjuncts=conjuncts)
 
 
-def _needed_nulls(saved: Record, now: Record, question: Question) -> list[str]:
+def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list[str]:
     """Columns whose NULLs were left out, of rows that the new query may need."""
-    rejecting = [c for c in question.conjuncts if c.function is None and rejects_nulls(c.sql)]
+    rejecting = [c for c in logical_plan.conjuncts if c.function is None and rejects_nulls(c.sql)]
     useless = {column.name for conjunct in rejecting for column in conjunct.columns}
     return [
         f"rows of {name} were left out where {column} is NULL"

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from braid.engine.restart.function_digest import function_record
+from braid.plan.aggregation import Aggregation, Call
 from braid.plan.explain import render
 from braid.plan.expressions import Column
 from braid.plan.join import JoinPlan, StreamPlan
+from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Output
-from braid.plan.question import Question, StreamQuestion
-from braid.plan.summary import Call, Summary
 
-FORMAT = 2
+FORMAT = 3
 
 
-def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:
+def fingerprint(logical_plan: LogicalPlan, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:
     """All that must stay the same for a checkpoint to be continued, and how its rows are stored.
 
     Whatever has an order is a list: the keys of a record are sorted when it is written.
@@ -27,14 +27,14 @@ def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str,
     return {
         "query": {
             "format": FORMAT,
-            "streams": {stream.name: _stream(question, stream) for stream in question.streams},
-            "predicates": [_predicate(conjunct) for conjunct in question.conjuncts],
-            **_selection(question),
-            **({"order": "by result time"} if question.ordered else {}),
+            "streams": {stream.name: _stream(logical_plan, stream) for stream in logical_plan.streams},
+            "predicates": [_predicate(conjunct) for conjunct in logical_plan.conjuncts],
+            **_selection(logical_plan),
+            **({"order": "by result time"} if logical_plan.ordered else {}),
             "settings": {
-                "time zone": question.time_zone,
-                "ANSI mode": question.ansi,
-                "case sensitivity": question.case_sensitive,
+                "time zone": logical_plan.time_zone,
+                "ANSI mode": logical_plan.ansi,
+                "case sensitivity": logical_plan.case_sensitive,
             },
         },
         "storage": {stream.name: _storage(plan, stream) for stream in plan.streams},
@@ -42,7 +42,7 @@ def fingerprint(question: Question, plan: JoinPlan, pushdown: bool) -> dict[str,
     }
 
 
-def _stream(question: Question, stream: StreamQuestion) -> dict[str, Any]:
+def _stream(logical_plan: LogicalPlan, stream: LogicalStream) -> dict[str, Any]:
     return {
         "position": stream.number,
         "time": stream.time,
@@ -50,27 +50,27 @@ def _stream(question: Question, stream: StreamQuestion) -> dict[str, Any]:
         "lateness": stream.lateness_us,
         "idle_after": stream.idle_after_ms,
         **({} if stream.max_ahead_us is None else {"max_ahead": stream.max_ahead_us}),
-        "columns": {column.name: column.type for column in _read_columns(question, stream)},
+        "columns": {column.name: column.type for column in _read_columns(logical_plan, stream)},
         **_row_order(stream),
     }
 
 
-def _read_columns(question: Question, stream: StreamQuestion) -> list[Column]:
+def _read_columns(logical_plan: LogicalPlan, stream: LogicalStream) -> list[Column]:
     """The columns that the query reads. In which order a source has them does not matter: they are found by name."""
     read = {stream.time}
-    read |= {column.name for conjunct in question.conjuncts for column in conjunct.columns}
-    read |= {column.name for output in question.outputs for column in output.columns}
+    read |= {column.name for conjunct in logical_plan.conjuncts for column in conjunct.columns}
+    read |= {column.name for output in logical_plan.outputs for column in output.columns}
     return [column for column in stream.columns if column.name in read]
 
 
-def _row_order(stream: StreamQuestion) -> dict[str, Any]:
+def _row_order(stream: LogicalStream) -> dict[str, Any]:
     """A window of rows orders rows of one time by all their values, column by column."""
     if stream.window_rows is None:
         return {}
     return {"order of rows": [[column.name, column.type] for column in stream.columns]}
 
 
-def _window(stream: StreamQuestion) -> int | str | None:
+def _window(stream: LogicalStream) -> int | str | None:
     if stream.window_rows is not None:
         return f"{stream.window_rows} rows"
     return "auto" if stream.automatic else stream.window_us
@@ -84,21 +84,23 @@ def _predicate(conjunct: Conjunct) -> dict[str, Any]:
     return record
 
 
-def _selection(question: Question) -> dict[str, Any]:
+def _selection(logical_plan: LogicalPlan) -> dict[str, Any]:
     """What leaves, in its order; of an aggregation also what its state means."""
-    summary = question.summary
-    if summary is None:
+    aggregation = logical_plan.aggregation
+    if aggregation is None:
         # The last output of an ordered query is the time by which it is ordered.
-        outputs = question.outputs[:-1] if question.ordered else question.outputs
+        outputs = logical_plan.outputs[:-1] if logical_plan.ordered else logical_plan.outputs
         return {"selection": [_output(output) for output in outputs]}
-    groups = [_output(output) for output in question.outputs[: summary.groups]]
-    if summary.is_distinct:
+    groups = [_output(output) for output in logical_plan.outputs[: aggregation.groups]]
+    if aggregation.is_distinct:
         return {"selection": groups, "distinct": "each row once"}
     return {
         "groups": groups,
-        "aggregates": [_aggregate(question, summary, number, call) for number, call in enumerate(summary.calls)],
-        "over": summary.over_us,
-        "updates": summary.updates,
+        "aggregates": [
+            _aggregate(logical_plan, aggregation, number, call) for number, call in enumerate(aggregation.calls)
+        ],
+        "over": aggregation.over_us,
+        "updates": aggregation.updates,
     }
 
 
@@ -106,9 +108,9 @@ def _output(output: Output) -> list[str]:
     return [output.name, output.sql, output.type_json]
 
 
-def _aggregate(question: Question, summary: Summary, number: int, call: Call) -> list[str]:
-    field = summary.schema.field(summary.groups + number)
-    arguments = [question.outputs[place] for place in call.arguments]
+def _aggregate(logical_plan: LogicalPlan, aggregation: Aggregation, number: int, call: Call) -> list[str]:
+    field = aggregation.schema.field(aggregation.groups + number)
+    arguments = [logical_plan.outputs[place] for place in call.arguments]
     text = f"{call.function}({', '.join(output.sql for output in arguments)})"
     types = ", ".join([*(output.type_json for output in arguments), str(field.type)])
     return [field.name, text, types]
@@ -116,14 +118,14 @@ def _aggregate(question: Question, summary: Summary, number: int, call: Call) ->
 
 def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
     """How a stream's rows are kept: what is in them, in which orders, and what was left out."""
-    orders = []
+    join_orders = []
     for index in stream.indexes:
         sides = [plan.parts[part].side_of(stream.number) for part in index.parts]
         keys = [side.sql for side in sides if side is not None]
-        orders.append([*keys, "" if index.range is None else render(index.range)])
+        join_orders.append([*keys, "" if index.range is None else render(index.range)])
     return {
         "columns": sorted(plan.schemas[stream.number].names),
-        "orders": orders,
+        "orders": join_orders,
         "left out unless": [plan.conjuncts[number].sql for number in plan.pushed[stream.number]],
         "left out if null": sorted(stream.required),
     }

@@ -128,8 +128,8 @@ class _Digester:
             return _hash("module", value.__name__)
         if isinstance(value, types.BuiltinFunctionType):
             owner = value.__self__
-            held = () if owner is None or isinstance(owner, types.ModuleType) else (self.of(owner),)
-            return _hash("built in", _name(value), *held)
+            buffered = () if owner is None or isinstance(owner, types.ModuleType) else (self.of(owner),)
+            return _hash("built in", _name(value), *buffered)
         simple = _simple(value)
         return self._composite(value) if simple is None else _hash(type(value).__name__, simple)
 
@@ -263,8 +263,8 @@ def _name(value: Any) -> str:
 def _attributes(value: Any) -> dict[str, Any]:
     """What an object holds, in its dictionary and in slots."""
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name) and not name.startswith("__")}
-    return {**held, **getattr(value, "__dict__", {})}
+    buffered = {name: getattr(value, name) for name in slots if hasattr(value, name) and not name.startswith("__")}
+    return {**buffered, **getattr(value, "__dict__", {})}
 
 
 def _is_behaviour(name: str, item: Any) -> bool:

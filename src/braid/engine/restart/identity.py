@@ -17,7 +17,7 @@ from braid.engine.restart.fingerprint import FORMAT, fingerprint
 from braid.errors import CorruptStateError, RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import Checkpoint
 
 ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
@@ -68,7 +68,7 @@ def _write(identity: Identity, checkpoint: Checkpoint, record: dict[str, Any]) -
 
 
 def identify(
-    checkpoint: Checkpoint, question: Question, location: str, *, accept_changed_functions: bool = False
+    checkpoint: Checkpoint, logical_plan: LogicalPlan, location: str, *, accept_changed_functions: bool = False
 ) -> Identity:
     """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
     number = checkpoint.next_query()
@@ -84,19 +84,19 @@ def identify(
             hint=f"Restore query-*.json from a copy of the checkpoint, or start with {ELSEWHERE}.",
         )
     if saved is None:
-        return _first(question, str(uuid.uuid4()), number)
+        return _first(logical_plan, str(uuid.uuid4()), number)
     if not stored:
-        first = _first(question, str(saved["id"]), number)
+        first = _first(logical_plan, str(saved["id"]), number)
         known = all(saved.get(name) == value for name, value in (first.record or {}).items())
         return replace(first, record=None) if known else replace(first, replaces=True)
     manifest = checkpoint.last_manifest()
     failed = checkpoint.has_failed(manifest.step + 1 if manifest else 0)
-    plan, record = continue_plan(saved, question, location, failed, accept_changed_functions)
+    plan, record = continue_plan(saved, logical_plan, location, failed, accept_changed_functions)
     return Identity(str(saved["id"]), plan, record, number, replaces=False)
 
 
 def continue_plan(
-    saved: dict[str, Any], question: Question, location: str, failed: bool, accept_changed_functions: bool
+    saved: dict[str, Any], logical_plan: LogicalPlan, location: str, failed: bool, accept_changed_functions: bool
 ) -> tuple[JoinPlan, dict[str, Any] | None]:
     """The plan on which a checkpoint is continued, and its new record if one is due.
 
@@ -106,13 +106,13 @@ def continue_plan(
     _require_format(saved, location)
     pushdown = bool(saved["pushdown"])
     late = known_late(saved)
-    plan = build_plan(only_checked(question, late), pushdown)
-    now = {**fingerprint(question, plan, pushdown), **({LATE: late} if late else {})}
+    plan = build_plan(only_checked(logical_plan, late), pushdown)
+    now = {**fingerprint(logical_plan, plan, pushdown), **({LATE: late} if late else {})}
     found = differences(saved["query"], now["query"])
     only_functions = only_functions_changed(saved["query"], now["query"])
     if not found or (accept_changed_functions and only_functions):
         return plan, None if saved["query"] == now["query"] else now
-    taken = take_over(saved, question) if failed else []
+    taken = take_over(saved, logical_plan) if failed else []
     if isinstance(taken, tuple):
         return taken
     found += taken
@@ -123,9 +123,9 @@ def continue_plan(
     )
 
 
-def _first(question: Question, identity: str, number: int) -> Identity:
-    plan = build_plan(question)
-    return Identity(identity, plan, fingerprint(question, plan, pushdown=True), number, replaces=False)
+def _first(logical_plan: LogicalPlan, identity: str, number: int) -> Identity:
+    plan = build_plan(logical_plan)
+    return Identity(identity, plan, fingerprint(logical_plan, plan, pushdown=True), number, replaces=False)
 
 
 def _require_format(saved: dict[str, Any], location: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from braid.engine.commands import IngestOrder
+from braid.engine.commands import IngestCommand
 from braid.engine.tasks.sampling import KeySample
 from braid.engine.tasks.segments import POSITIONS, column_types
 from braid.kernels import sizes
@@ -55,10 +55,10 @@ class IngestPlaces:
 
 
 def ingest(
-    plan: JoinPlan, stream: int, order: IngestOrder, places: IngestPlaces, batches: Iterator[pa.RecordBatch]
+    plan: JoinPlan, stream: int, command: IngestCommand, places: IngestPlaces, batches: Iterator[pa.RecordBatch]
 ) -> dict[str, Any]:
     """Take all batches of one task in, and report what was written."""
-    task = _IngestTask(plan, plan.streams[stream], order, places)
+    task = _IngestTask(plan, plan.streams[stream], command, places)
     try:
         for chunk in _chunks(batches):
             task.take(chunk)
@@ -105,9 +105,9 @@ def _sorted_piece(
     numbers = None if first.range is None else range_values(first.range, rows)
     spread = int(placed.routes.max()) + 1
     place = placed.units * spread + placed.routes
-    order = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
-    ordered = rows.take(order)
-    place = place[order]
+    command = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
+    ordered = rows.take(command)
+    place = place[command]
     edges = np.flatnonzero(place[1:] != place[:-1]) + 1
     for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
         part = ordered.slice(int(start), int(stop))
@@ -117,14 +117,14 @@ def _sorted_piece(
 
 
 class _IngestTask:
-    def __init__(self, plan: JoinPlan, stream: StreamPlan, order: IngestOrder, places: IngestPlaces) -> None:
+    def __init__(self, plan: JoinPlan, stream: StreamPlan, command: IngestCommand, places: IngestPlaces) -> None:
         self._plan = plan
         self._stream = stream
-        self._order = order
+        self._order = command
         self._places = places
         self._types = column_types(plan, stream.number)
         self._block: BlockWriter | None = None
-        self._roll: BlockWriter | None = None
+        self._arrival_log: BlockWriter | None = None
         self._late: pq.ParquetWriter | None = None
         self._late_output: Any = None
         self._rows = 0
@@ -161,16 +161,16 @@ class _IngestTask:
         """Remember every on-time row, also those that no result can have: a window of rows counts them."""
         if chunk.num_rows == 0:
             return
-        if self._roll is None:
-            self._roll = BlockWriter(self._places.files, f"{self._places.blocks}/{self._places.name}.roll")
-            self._roll.__enter__()
+        if self._arrival_log is None:
+            self._arrival_log = BlockWriter(self._places.files, f"{self._places.blocks}/{self._places.name}.roll")
+            self._arrival_log.__enter__()
         own = [name for name in chunk.schema.names if name == id_column(self._stream.number) or name[0] != "#"]
         times = chunk.column(self._stream.time).cast(pa.int64()).to_numpy()
-        self._roll.add(0, 0, chunk.select(own), int(times.min()), int(times.max()))
+        self._arrival_log.add(0, 0, chunk.select(own), int(times.min()), int(times.max()))
 
     def close(self) -> None:
-        if self._roll is not None:
-            self._roll.__exit__(None, None, None)
+        if self._arrival_log is not None:
+            self._arrival_log.__exit__(None, None, None)
         if self._block is not None:
             self._block.__exit__(None, None, None)
         if self._late is not None:
@@ -200,13 +200,13 @@ class _IngestTask:
         }
 
     def _roll_report(self) -> dict[str, Any] | None:
-        if self._roll is None:
+        if self._arrival_log is None:
             return None
-        segments = self._roll.segments
+        segments = self._arrival_log.segments
         return {
             "stream": self._stream.number,
             "file": f"{self._places.name}.roll",
-            "rows": self._roll.rows,
+            "rows": self._arrival_log.rows,
             "min_time": min(segment.min_time for segment in segments),
             "max_time": max(segment.max_time for segment in segments),
         }
@@ -290,17 +290,17 @@ class _IngestTask:
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches joined to chunks of bounded rows and bytes, and cut where one is longer."""
-    held = Buffer(CHUNK_ROWS)
+    buffered = Buffer(CHUNK_ROWS)
     for batch in batches:
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             for piece in batch_pieces(batch.slice(start, CHUNK_ROWS)):
-                if not held.has_room(piece.nbytes):
-                    yield _join(held.take())
-                held.add(piece, piece.num_rows, piece.nbytes)
-                if held.is_full:
-                    yield _join(held.take())
-    if held.parts:
-        yield _join(held.take())
+                if not buffered.has_room(piece.nbytes):
+                    yield _join(buffered.take())
+                buffered.add(piece, piece.num_rows, piece.nbytes)
+                if buffered.is_full:
+                    yield _join(buffered.take())
+    if buffered.parts:
+        yield _join(buffered.take())
 
 
 def _join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.engine.commands import ProbeOrder
+from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.ingest import placed_rows, sorted_segments
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
@@ -24,36 +24,38 @@ from braid.state.manifest import Block
 ROWS_PER_SEGMENT = 1 << 17
 
 
-class DerivedRows:
+class IntermediateRows:
     """Takes rows of any streams, and keeps those that make up a derived stream: a block for each of these.
 
     `salt` varies where a round of dealing to units starts.
     """
 
-    def __init__(self, plan: JoinPlan, order: ProbeOrder, files: Files, directory: str, name: str, salt: int) -> None:
+    def __init__(
+        self, plan: JoinPlan, command: ProbeCommand, files: Files, directory: str, name: str, salt: int
+    ) -> None:
         self._plan = plan
-        self._order = order
+        self._order = command
         self._files = files
         self._path = f"{directory}/{name}"
         self._salt = salt
-        self._held: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
+        self._buffered: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
         self._writers: dict[int, BlockWriter] = {}
 
     def add(self, joined: Iterable[int], rows: Rows) -> None:
         """Keep rows of the `joined` streams, if these are what a derived stream is made of."""
-        number = self._plan.derived_from(joined)
+        number = self._plan.intermediate_of(joined)
         if number is None or rows.length == 0:
             return
-        held = self._held[number]
+        buffered = self._buffered[number]
         for piece in self._stored(number, rows).pieces():
-            if not held.has_room(piece.nbytes):
+            if not buffered.has_room(piece.nbytes):
                 self._write(number)
-            held.add(piece, piece.length, piece.nbytes)
-            if held.is_full:
+            buffered.add(piece, piece.length, piece.nbytes)
+            if buffered.is_full:
                 self._write(number)
 
     def close(self) -> dict[str, Any]:
-        for number in list(self._held):
+        for number in list(self._buffered):
             self._write(number)
         blocks = [self._close_block(number, writer) for number, writer in self._writers.items()]
         return {"derived": [asdict(block) for block in blocks]}
@@ -64,10 +66,10 @@ class DerivedRows:
         return Rows(columns, rows.types, rows.length)
 
     def _write(self, number: int) -> None:
-        held = self._held[number].take()
-        if not held:
+        buffered = self._buffered[number].take()
+        if not buffered:
             return
-        rows = concat_rows(held)
+        rows = concat_rows(buffered)
         writer = self._writers.get(number)
         if writer is None:
             writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")

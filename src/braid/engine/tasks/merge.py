@@ -88,7 +88,7 @@ def _write(
         size=writer.size,
         min_time=min(segment.min_time for segment in writer.segments),
         max_time=max(segment.max_time for segment in writer.segments),
-        held=merge.held,
+        buffered=merge.buffered,
     )
 
 

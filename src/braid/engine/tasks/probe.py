@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from braid.engine.commands import ProbeOrder
+from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.ordered.ranking import open_ruler
 from braid.engine.tasks.segments import SegmentStore, joined_types
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.kernels.sizes import Buffer
-from braid.optimizer.sequences import build_sequences
+from braid.optimizer.join_orders import build_probe_orders
 from braid.placement.units import Unit, is_primary, slot_of, units_of, visitors
-from braid.plan.join import JoinPlan, Probe, Sequence
+from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import Segment
 from braid.state.manifest import Block
@@ -64,17 +64,20 @@ class Earlier:
 class SlotProbe:
     """The lookups of one slot in one job."""
 
-    def __init__(self, order: ProbeOrder, slot: int, slots: int, store: SegmentStore, keep: Keep) -> None:
+    def __init__(self, command: ProbeCommand, slot: int, slots: int, store: SegmentStore, keep: Keep) -> None:
         self.plan: JoinPlan = store.plan
-        self._order = order
+        self._order = command
         self._store = store
         self._slot = slot
         self._slots = slots
         self._keep = keep
-        self._sequences = build_sequences(self.plan, order.orders)
-        self._layouts = {layout.epoch: layout for layout in order.layouts}
-        self._owned = {layout.epoch: self._owned_units(layout) for layout in order.layouts}
-        self._rulers = {ruler.stream: open_ruler(self.plan, ruler.stream, ruler.file, store) for ruler in order.rulers}
+        self._probe_orders = build_probe_orders(self.plan, command.join_orders)
+        self._layouts = {layout.epoch: layout for layout in command.layouts}
+        self._owned = {layout.epoch: self._owned_units(layout) for layout in command.layouts}
+        self._rulers = {
+            rank_index.stream: open_ruler(self.plan, rank_index.stream, rank_index.file, store)
+            for rank_index in command.rank_indexes
+        }
         self._targets: dict[tuple[int, int], list[_Target]] = {}
         self._waiting: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
@@ -85,65 +88,65 @@ class SlotProbe:
     @property
     def gives_results(self) -> bool:
         """Whether what this job finds is complete: rows of all streams."""
-        ends = [sequence.joined[-1] for sequence in self._sequences]
+        ends = [probe_order.joined[-1] for probe_order in self._probe_orders]
         return self._order.is_last and any(len(joined) == len(self.plan.streams) for joined in ends)
 
-    def joined(self, head: int) -> tuple[int, ...]:
+    def joined(self, delta_stream: int) -> tuple[int, ...]:
         """The streams whose rows are together in what this job finds for a head."""
-        return self._sequences[head].after(self._order.last_round)
+        return self._probe_orders[delta_stream].after(self._order.last_round)
 
     def run(self) -> Iterator[Found]:
         """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
-        for sequence, probe, entry in self._entering():
-            for route, rows in self._probing_rows(sequence, probe, entry):
-                yield from self._look_up(sequence, probe, entry, route, rows)
-            yield from self._drain(sequence, entry)
+        for probe_order, probe, entry in self._entering():
+            for route, rows in self._probing_rows(probe_order, probe, entry):
+                yield from self._look_up(probe_order, probe, entry, route, rows)
+            yield from self._drain(probe_order, entry)
 
-    def _entering(self) -> Iterator[tuple[Sequence, Probe, int]]:
+    def _entering(self) -> Iterator[tuple[ProbeOrder, Probe, int]]:
         """The heads with lookups in this job: the first of these, and its round."""
-        for sequence in self._sequences:
-            entry = max(self._order.first_round, sequence.start)
-            probe = sequence.probe_in(entry)
+        for probe_order in self._probe_orders:
+            entry = max(self._order.first_round, probe_order.start)
+            probe = probe_order.probe_in(entry)
             if probe is not None and entry <= self._order.last_round:
-                yield sequence, probe, entry
+                yield probe_order, probe, entry
 
-    def _probing_rows(self, sequence: Sequence, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
+    def _probing_rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
         """The rows that start a head's first lookup here, by the route they carry."""
-        targets = self._targets_of(sequence.head, probe.stream)
+        targets = self._targets_of(probe_order.delta_stream, probe.stream)
         if not targets:
             return
         known = [target.routes for target in targets if target.routes is not None]
         routes = set().union(*known) if len(known) == len(targets) else None
-        waiting: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
-        for route, rows in self._arriving(sequence, entry, routes):
-            held = waiting[route]
-            if not held.has_room(rows.nbytes):
-                yield route, concat_rows(held.take())
-            held.add(rows, rows.length, rows.nbytes)
-            if held.is_full:
-                yield route, concat_rows(held.take())
-        for route, held in waiting.items():
-            if held.parts:
-                yield route, concat_rows(held.take())
+        order_state: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
+        for route, rows in self._arriving(probe_order, entry, routes):
+            buffered = order_state[route]
+            if not buffered.has_room(rows.nbytes):
+                yield route, concat_rows(buffered.take())
+            buffered.add(rows, rows.length, rows.nbytes)
+            if buffered.is_full:
+                yield route, concat_rows(buffered.take())
+        for route, buffered in order_state.items():
+            if buffered.parts:
+                yield route, concat_rows(buffered.take())
 
-    def _arriving(self, sequence: Sequence, entry: int, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
+    def _arriving(self, probe_order: ProbeOrder, entry: int, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
         """The head's own new rows, or in later rounds the rows that the round before carried here."""
-        types = joined_types(self.plan, sequence.before(entry))
-        for arriving in self._arriving_segments(sequence, entry, routes):
+        types = joined_types(self.plan, probe_order.before(entry))
+        for arriving in self._arriving_segments(probe_order, entry, routes):
             rows = self._store.rows(arriving.file, arriving.segment, types)
-            rows = self._within(rows, sequence.head, arriving)
+            rows = self._within(rows, probe_order.delta_stream, arriving)
             if rows.length:
                 yield arriving.route, rows
 
-    def _arriving_segments(self, sequence: Sequence, entry: int, routes: set[int] | None) -> Iterator[_Arriving]:
-        head, wanted = sequence.head, None if routes is None else routes | {EVERYWHERE}
-        if entry > sequence.start:
-            for name in self._order.carried:
-                for segment in self._store.reader(name).segments_of([head], wanted):
+    def _arriving_segments(self, probe_order: ProbeOrder, entry: int, routes: set[int] | None) -> Iterator[_Arriving]:
+        delta_stream, wanted = probe_order.delta_stream, None if routes is None else routes | {EVERYWHERE}
+        if entry > probe_order.start:
+            for name in self._order.exchanged:
+                for segment in self._store.reader(name).segments_of([delta_stream], wanted):
                     yield _Arriving(name, segment, segment.route, None)
             return
         for block in self._order.blocks:
-            span = self._order.admission.starting(block) if block.stream == head else None
+            span = self._order.admission.starting(block) if block.stream == delta_stream else None
             if span is not None:
                 yield from self._starting(block, span, wanted)
 
@@ -171,61 +174,63 @@ class SlotProbe:
         """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
         layout = self._order.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
-        for sequence, probe, entry in self._entering() if layout.kind == "biclique" else ():
+        for probe_order, probe, entry in self._entering() if layout.kind == "biclique" else ():
             side = self.plan.members(probe.stream)[0]
             visited = [unit for unit in self._owned[layout.epoch].values() if side in unit.streams]
-            for arriving in self._arriving_segments(sequence, entry, None):
+            for arriving in self._arriving_segments(probe_order, entry, None):
                 for unit in visited:
                     if arriving.route in (EVERYWHERE, *unit.routes):
                         sent[layout.epoch, unit.number] += arriving.segment.length
         return sent
 
-    def _look_up(self, sequence: Sequence, probe: Probe, round_number: int, route: int, rows: Rows) -> Iterator[Found]:
+    def _look_up(
+        self, probe_order: ProbeOrder, probe: Probe, round_number: int, route: int, rows: Rows
+    ) -> Iterator[Found]:
         """Look rows up in this slot's segments; pass on what matches."""
-        targets = self._visited(sequence.head, probe.stream, route)
+        targets = self._visited(probe_order.delta_stream, probe.stream, route)
         if not targets:
             return
-        self.lookups[sequence.head, probe.stream].probes += rows.length
-        probing = prepare(self.plan, sequence.before(round_number), probe, rows, Counters(), self._rulers)
+        self.lookups[probe_order.delta_stream, probe.stream].probes += rows.length
+        probing = prepare(self.plan, probe_order.before(round_number), probe, rows, Counters(), self._rulers)
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
-                until = self._seen_until(block, sequence.head)
+                until = self._seen_until(block, probe_order.delta_stream)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
                 for pairs in match(bounded, segment):
-                    yield from self._pass_on(sequence, round_number, route, pairs)
-                self._account(block, unit, sequence.head, probe.stream, probing, time.perf_counter() - began)
+                    yield from self._pass_on(probe_order, round_number, route, pairs)
+                self._account(block, unit, probe_order.delta_stream, probe.stream, probing, time.perf_counter() - began)
 
-    def _pass_on(self, sequence: Sequence, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
-        following = sequence.probe_in(round_number + 1)
+    def _pass_on(self, probe_order: ProbeOrder, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
+        following = probe_order.probe_in(round_number + 1)
         if round_number == self._order.last_round or following is None:
-            yield sequence.head, route, pairs
+            yield probe_order.delta_stream, route, pairs
             return
         rows = pairs.to_rows()
-        self._keep(sequence.after(round_number), rows)
-        waiting = self._waiting[sequence.head, round_number + 1, route]
-        due = [] if waiting.has_room(rows.nbytes) else [concat_rows(waiting.take())]
-        waiting.add(rows, rows.length, rows.nbytes)
-        if waiting.is_full:
-            due.append(concat_rows(waiting.take()))
+        self._keep(probe_order.after(round_number), rows)
+        order_state = self._waiting[probe_order.delta_stream, round_number + 1, route]
+        due = [] if order_state.has_room(rows.nbytes) else [concat_rows(order_state.take())]
+        order_state.add(rows, rows.length, rows.nbytes)
+        if order_state.is_full:
+            due.append(concat_rows(order_state.take()))
         for together in due:
-            yield from self._look_up(sequence, following, round_number + 1, route, together)
+            yield from self._look_up(probe_order, following, round_number + 1, route, together)
 
-    def _drain(self, sequence: Sequence, entry: int) -> Iterator[Found]:
+    def _drain(self, probe_order: ProbeOrder, entry: int) -> Iterator[Found]:
         """Finish the rows that wait between rounds, the earliest rounds first."""
         for round_number in range(entry + 1, self._order.last_round + 1):
-            probe = sequence.probe_in(round_number)
-            for key in [k for k in self._waiting if k[:2] == (sequence.head, round_number)]:
-                waiting = self._waiting.pop(key)
-                if waiting.parts and probe is not None:
-                    yield from self._look_up(sequence, probe, round_number, key[2], concat_rows(waiting.take()))
+            probe = probe_order.probe_in(round_number)
+            for key in [k for k in self._waiting if k[:2] == (probe_order.delta_stream, round_number)]:
+                order_state = self._waiting.pop(key)
+                if order_state.parts and probe is not None:
+                    yield from self._look_up(probe_order, probe, round_number, key[2], concat_rows(order_state.take()))
 
-    def _visited(self, head: int, stream: int, route: int) -> list[_Target]:
+    def _visited(self, delta_stream: int, stream: int, route: int) -> list[_Target]:
         """What rows of a route look up: their own route's rows, and those of older layouts, once for all copies."""
-        targets = self._targets_of(head, stream)
+        targets = self._targets_of(delta_stream, stream)
         if route == EVERYWHERE:
             return [self._once(target, stream) for target in targets]
-        alone = is_primary(self._order.layouts[-1], head, route)
+        alone = is_primary(self._order.layouts[-1], delta_stream, route)
         return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
     def _once(self, target: _Target, stream: int) -> _Target:
@@ -234,21 +239,21 @@ class SlotProbe:
         alone = [s for s in target.segments if target.routes is None or is_primary(layout, stream, s[2].number)]
         return _Target(target.routes, tuple(alone))
 
-    def _targets_of(self, head: int, stream: int) -> list[_Target]:
+    def _targets_of(self, delta_stream: int, stream: int) -> list[_Target]:
         """What this slot holds of a stream, visible to a head."""
-        known = self._targets.get((head, stream))
+        known = self._targets.get((delta_stream, stream))
         if known is None:
             by_routes: dict[frozenset[int] | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
             for block in self._order.blocks:
-                if block.stream == stream and self._seen_until(block, head) is not None:
+                if block.stream == stream and self._seen_until(block, delta_stream) is not None:
                     for route, segment, unit in self._owned_segments(block):
                         by_routes[self._visitors(block.epoch, route)].append((block, segment, unit))
             known = [_Target(routes, tuple(segments)) for routes, segments in by_routes.items()]
-            self._targets[head, stream] = known
+            self._targets[delta_stream, stream] = known
         return known
 
-    def _seen_until(self, block: Block, head: int) -> int | None:
-        return self._order.admission.seen_until(block, self.plan.comes_before(block.stream, head))
+    def _seen_until(self, block: Block, delta_stream: int) -> int | None:
+        return self._order.admission.seen_until(block, self.plan.comes_before(block.stream, delta_stream))
 
     def _visitors(self, epoch: int, route: int) -> frozenset[int] | None:
         """The routes of the newest layout from which a route of a layout is visited."""
@@ -267,12 +272,12 @@ class SlotProbe:
 
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes that each of this slot's units holds, the step's own included."""
-        held: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
+        buffered: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
         for block in self._order.blocks:
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
-                rows, size = held[block.epoch, segment.unit]
-                held[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
-        return held
+                rows, size = buffered[block.epoch, segment.unit]
+                buffered[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
+        return buffered
 
     def shares(self) -> dict[tuple[int, int], float]:
         """How much of the lookups' time each unit took: a clock of the CPU would be too dear to read that often."""
@@ -283,7 +288,9 @@ class SlotProbe:
         units = units_of(layout, len(self.plan.streams))
         return {unit.number: unit for unit in units if slot_of(unit, self._slots) == self._slot}
 
-    def _account(self, block: Block, unit: Unit, head: int, stream: int, probing: Probing, seconds: float) -> None:
+    def _account(
+        self, block: Block, unit: Unit, delta_stream: int, stream: int, probing: Probing, seconds: float
+    ) -> None:
         """Move what one segment's lookup counted to its unit and to its place in the sequence."""
         spent = probing.counters
         counters = self.units[block.epoch, unit.number]
@@ -291,10 +298,10 @@ class SlotProbe:
         counters.compared += spent.compared
         counters.matched += spent.matched
         counters.windows_skipped += spent.windows_skipped
-        self.lookups[head, stream].matched += spent.matched
-        self.lookups[head, stream].compared += spent.compared
-        if block.last_step < self._order.step and not block.held:
-            self.earlier[head, stream].seconds += seconds
-            self.earlier[head, stream].compared += spent.compared
+        self.lookups[delta_stream, stream].matched += spent.matched
+        self.lookups[delta_stream, stream].compared += spent.compared
+        if block.last_step < self._order.step and not block.buffered:
+            self.earlier[delta_stream, stream].seconds += seconds
+            self.earlier[delta_stream, stream].compared += spent.compared
         self._seconds[block.epoch, unit.number] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0

@@ -66,7 +66,7 @@ class ResultWriter:
         self._stamp = stamp
         self._schema = schema if stamp is None else stamp.schema(schema)
         self._compression = compression
-        self._held = Buffer(ROWS_PER_GROUP)
+        self._buffered = Buffer(ROWS_PER_GROUP)
         self._file_rows = 0
         self._output: Any = None
         self._writer: pq.ParquetWriter | None = None
@@ -76,10 +76,10 @@ class ResultWriter:
     def add(self, batch: pa.RecordBatch) -> None:
         batch = batch if self._stamp is None else self._stamp.batch(batch)
         size = batch.nbytes
-        if not self._held.has_room(size):
+        if not self._buffered.has_room(size):
             self._flush()
-        self._held.add(batch, batch.num_rows, size)
-        if self._held.is_full:
+        self._buffered.add(batch, batch.num_rows, size)
+        if self._buffered.is_full:
             self._flush()
 
     def close(self) -> None:
@@ -87,11 +87,11 @@ class ResultWriter:
         self._finish_file()
 
     def _flush(self) -> None:
-        if not self._held.rows:
+        if not self._buffered.rows:
             return
         if self._writer is None:
             self._open()
-        table = pa.Table.from_batches(self._held.take(), self._schema)
+        table = pa.Table.from_batches(self._buffered.take(), self._schema)
         if self._writer is not None:
             self._writer.write_table(table, row_group_size=2 * ROWS_PER_GROUP)
         self._file_rows += table.num_rows

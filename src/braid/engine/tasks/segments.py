@@ -85,7 +85,7 @@ def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
     types = {column.name: column.type for column in plan.streams[stream].columns}
     hashed = [part for part in plan.parts if stream in part.streams and not part.exact]
     types.update({part_column(part.number, stream): "bigint" for part in hashed})
-    types.update({id_column(stream): "bigint"} if stream in plan.counted else {})
+    types.update({id_column(stream): "bigint"} if stream in plan.row_based else {})
     return types
 
 

@@ -12,19 +12,19 @@ import pyarrow as pa
 from braid import errors
 from braid.errors import BraidError, CorruptStateError, PredicateError, RunFailedError, shortened, text_of
 
-TOLD = (PredicateError, CorruptStateError, pa.ArrowException)
+TASK_ERRORS = (PredicateError, CorruptStateError, pa.ArrowException)
 MOST_FRAMES, MOST_TEXT = 8, 2000
 
 
-def told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def with_task_errors(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The report of the work, or of the error that ended it if a retry would only meet it again."""
     try:
         return work()
-    except TOLD as error:
-        return tell(error)
+    except TASK_ERRORS as error:
+        return serialize_error(error)
 
 
-def tell(error: BraidError | pa.ArrowException) -> dict[str, Any]:
+def serialize_error(error: BraidError | pa.ArrowException) -> dict[str, Any]:
     """An error as a report; its cause, a user's own exception, goes along as text."""
     if not isinstance(error, BraidError):
         error = _too_large(error)
@@ -59,7 +59,7 @@ def _too_large(error: pa.ArrowException) -> RunFailedError:
     )
 
 
-def raise_told(report: dict[str, Any]) -> None:
+def raise_task_error(report: dict[str, Any]) -> None:
     """Raise on the driver the error that a task told."""
     if "error" in report:
         kind = getattr(errors, report["error"], BraidError)

@@ -16,22 +16,22 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from braid.engine.commands import IngestOrder, ProbeOrder, RankOrder, ReleaseOrder, ViewOrder
-from braid.engine.tasks.aggregate.changes import SlotSequence, write_sequence
+from braid.engine.commands import AggregateCommand, IngestCommand, ProbeCommand, RankCommand, ReleaseCommand
+from braid.engine.tasks.aggregate.changes import SlotChanges, write_sequence
 from braid.engine.tasks.aggregate.partials import PartialSink
-from braid.engine.tasks.aggregate.update import SlotView, write_update
-from braid.engine.tasks.exchange import CarriedRows
+from braid.engine.tasks.aggregate.update import SlotUpdate, write_update
+from braid.engine.tasks.exchange import ExchangedRows
 from braid.engine.tasks.ingest import IngestPlaces, ingest
-from braid.engine.tasks.intermediate import DerivedRows
+from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.merge import merge_blocks, move_blocks
-from braid.engine.tasks.ordered.buffering import HoldSink, released_at
+from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.ordered.ranking import rank_rows
 from braid.engine.tasks.ordered.release import SlotRelease, write_release
 from braid.engine.tasks.probe import SlotProbe
 from braid.engine.tasks.results import ResultWriter, select_outputs
 from braid.engine.tasks.segments import SegmentStore
 from braid.engine.tasks.stamping import Stamp
-from braid.engine.tasks.task_errors import told
+from braid.engine.tasks.task_errors import with_task_errors
 from braid.engine.tasks.watching import watched
 from braid.kernels.rows import Pairs
 from braid.optimizer.trees import in_shape
@@ -74,41 +74,48 @@ def report_row(report: dict[str, Any]) -> pa.RecordBatch:
 
 
 def run_ingest(
-    plan: JoinPlan, stream: int, locations: Locations, order: IngestOrder, task: Task, batches: Iterator[pa.RecordBatch]
+    plan: JoinPlan,
+    stream: int,
+    locations: Locations,
+    command: IngestCommand,
+    task: Task,
+    batches: Iterator[pa.RecordBatch],
 ) -> dict[str, Any]:
     """One ingest task: write the block, report it."""
     files, checkpoint = locate(locations.checkpoint)
-    name = f"{order.run[:8]}-{order.step:012d}-{stream}-{task.partition}-{task.attempt}"
+    name = f"{command.run[:8]}-{command.step:012d}-{stream}-{task.partition}-{task.attempt}"
     places = IngestPlaces(files, f"{checkpoint}/blocks", f"{checkpoint}/staging", name, task.partition)
-    return told(lambda: {**ingest(plan, stream, order, places, batches), "host": task.host})
+    return with_task_errors(lambda: {**ingest(plan, stream, command, places, batches), "host": task.host})
 
 
-def run_probe(plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> dict[str, Any]:
+def run_probe(plan: JoinPlan, slots: int, locations: Locations, command: ProbeCommand, task: Task) -> dict[str, Any]:
     """One probe task that ends in files: results, or rows carried to the next round."""
-    return told(lambda: ProbeRun(plan, slots, locations, order, task).run())
+    return with_task_errors(lambda: ProbeRun(plan, slots, locations, command, task).run())
 
 
 class ProbeRun:
     """A slot's work in a probe job: lookups, then merges, then the report."""
 
-    def __init__(self, plan: JoinPlan, slots: int, locations: Locations, order: ProbeOrder, task: Task) -> None:
-        self._plan = plan = in_shape(plan, order.layouts[-1].tree)
+    def __init__(self, plan: JoinPlan, slots: int, locations: Locations, command: ProbeCommand, task: Task) -> None:
+        self._plan = plan = in_shape(plan, command.layouts[-1].tree)
         self._slots = slots
-        self._order = order
+        self._order = command
         self._task = task
         self._locations = locations
         self._files, self._checkpoint = locate(locations.checkpoint)
-        self._name = f"{order.run[:8]}-{order.step:012d}-{order.first_round}-s{task.partition}-{task.attempt}"
+        self._name = f"{command.run[:8]}-{command.step:012d}-{command.first_round}-s{task.partition}-{task.attempt}"
         self._began, self._began_cpu = time.monotonic(), time.process_time()
-        self.store = segment_store(plan, locations.checkpoint, order.run)
+        self.store = segment_store(plan, locations.checkpoint, command.run)
         blocks = f"{self._checkpoint}/blocks"
-        self._derived = DerivedRows(plan, order, self._files, blocks, self._name, order.step + task.partition)
-        self._probe = SlotProbe(order, task.partition, slots, self.store, self._derived.add)
+        self._intermediate = IntermediateRows(
+            plan, command, self._files, blocks, self._name, command.step + task.partition
+        )
+        self._probe = SlotProbe(command, task.partition, slots, self.store, self._intermediate.add)
 
     def run(self) -> dict[str, Any]:
         """Write what is found, and report it."""
         with self.watched():
-            return self._write_results() if self._probe.gives_results else self._carry()
+            return self._write_results() if self._probe.gives_results else self._exchange()
 
     def watched(self) -> AbstractContextManager[None]:
         """Note the calls of users' functions meanwhile, where the job was told to."""
@@ -116,13 +123,13 @@ class ProbeRun:
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""
-        rulers = [ruler.file for ruler in self._order.rulers]
-        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.carried) + rulers)
+        rank_indexes = [rank_index.file for rank_index in self._order.rank_indexes]
+        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.exchanged) + rank_indexes)
         return self._probe.run()
 
-    def joined(self, head: int) -> tuple[int, ...]:
+    def joined(self, delta_stream: int) -> tuple[int, ...]:
         """The streams whose rows are together in what is found for a head."""
-        return self._probe.joined(head)
+        return self._probe.joined(delta_stream)
 
     def report(self) -> dict[str, Any]:
         """After the lookups: merge what is due, and say what was done."""
@@ -147,15 +154,15 @@ class ProbeRun:
             ],
             "lookups": [
                 {
-                    "head": head,
+                    "head": delta_stream,
                     "stream": stream,
-                    "earlier": asdict(probe.earlier[head, stream]),
+                    "earlier": asdict(probe.earlier[delta_stream, stream]),
                     **asdict(counters),
                 }
-                for (head, stream), counters in probe.lookups.items()
+                for (delta_stream, stream), counters in probe.lookups.items()
             ],
             "merged": [None if block is None else asdict(block) for block in merged],
-            **self._derived.close(),
+            **self._intermediate.close(),
             "seconds": time.monotonic() - self._began,
             "cpu": cpu,
         }
@@ -166,14 +173,14 @@ class ProbeRun:
             results.add(select_outputs(self._plan, pairs))
         return {**self.report(), **results.close()}
 
-    def _carry(self) -> dict[str, Any]:
-        carried = CarriedRows(self._files, f"{self._checkpoint}/blocks", self._name)
-        for head, route, pairs in self.found():
+    def _exchange(self) -> dict[str, Any]:
+        exchanged = ExchangedRows(self._files, f"{self._checkpoint}/blocks", self._name)
+        for delta_stream, route, pairs in self.found():
             rows = pairs.to_rows()
-            self._derived.add(self._probe.joined(head), rows)
+            self._intermediate.add(self._probe.joined(delta_stream), rows)
             if not self._order.is_last:
-                carried.add(head, route, rows)
-        return {**self.report(), **carried.close()}
+                exchanged.add(delta_stream, route, rows)
+        return {**self.report(), **exchanged.close()}
 
     def _merge(self, number: int) -> Any:
         merge = self._order.merges[number]
@@ -189,54 +196,67 @@ class ProbeRun:
         return merge_blocks(merge, owned, inputs, self.store, self._files, path)
 
 
-def run_view(plan: JoinPlan, slots: int, locations: Locations, order: ViewOrder, task: Task) -> dict[str, Any]:
+def run_aggregate(
+    plan: JoinPlan, slots: int, locations: Locations, command: AggregateCommand, task: Task
+) -> dict[str, Any]:
     """One task of a summary's update: add the step's partial summaries to the view of this slot's parts."""
-    summary = plan.summary
-    if summary is None:
+    aggregation = plan.aggregation
+    if aggregation is None:
         raise RuntimeError("this join has no summary")
     files, checkpoint = locate(locations.checkpoint)
-    name = f"{order.run[:8]}-{order.step:012d}-v{task.partition}-{task.attempt}"
-    store = segment_store(plan, locations.checkpoint, f"{order.run} view")
-    partials = {*(partial.file for partial in order.partials), *order.rewritten}
-    store.keep_only({*(block.file for block in order.view.blocks), *partials})
-    if summary.ordered:
-        work = SlotSequence(summary, order, task.partition, slots, store)
+    name = f"{command.run[:8]}-{command.step:012d}-v{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{command.run} view")
+    partials = {*(partial.file for partial in command.partials), *command.rewritten}
+    store.keep_only({*(block.file for block in command.aggregate.blocks), *partials})
+    if aggregation.ordered:
+        work = SlotChanges(aggregation, command, task.partition, slots, store)
         path = f"{checkpoint}/blocks/{name}"
-        return told(lambda: write_sequence(work, summary, order.view.parts, plan.leaving, files, path))
-    view = SlotView(summary, order, task.partition, slots, store)
-    results = _result_writer(locations, name, summary.schema, order.step)
+        return with_task_errors(
+            lambda: write_sequence(work, aggregation, command.aggregate.parts, plan.sink_schema, files, path)
+        )
+    aggregate = SlotUpdate(aggregation, command, task.partition, slots, store)
+    results = _result_writer(locations, name, aggregation.schema, command.step)
     block = f"{checkpoint}/blocks/{name}.block"
-    return told(lambda: write_update(view, summary, order.view.parts, files, block, results))
+    return with_task_errors(
+        lambda: write_update(aggregate, aggregation, command.aggregate.parts, files, block, results)
+    )
 
 
-def run_release(plan: JoinPlan, slots: int, locations: Locations, order: ReleaseOrder, task: Task) -> dict[str, Any]:
+def run_release(
+    plan: JoinPlan, slots: int, locations: Locations, command: ReleaseCommand, task: Task
+) -> dict[str, Any]:
     """One task of a release: write the held results of this slot's stretch."""
     files, checkpoint = locate(locations.checkpoint)
-    name = f"{order.run[:8]}-{order.step:012d}-o{task.partition:05d}-{task.attempt}"
-    store = segment_store(plan, locations.checkpoint, f"{order.run} held")
-    store.keep_only({*(held.file for held in order.blocks), *order.absorbed})
-    work = SlotRelease(order, task.partition, slots, store)
-    leaving = plan.leaving
+    name = f"{command.run[:8]}-{command.step:012d}-o{task.partition:05d}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{command.run} held")
+    store.keep_only({*(buffered.file for buffered in command.blocks), *command.compacted})
+    work = SlotRelease(command, task.partition, slots, store)
+    sink_schema = plan.sink_schema
     if locations.timed:
-        leaving = leaving.append(pa.field(released_at(leaving.names), pa.int64()))
-    results = ReleaseSink(_result_writer(locations, name, leaving, order.step), leaving)
-    kept = HoldSink(files, f"{checkpoint}/blocks/{name}.held")
-    return told(lambda: {"slot": task.partition, **write_release(work, results, kept)})
+        sink_schema = sink_schema.append(pa.field(released_at(sink_schema.names), pa.int64()))
+    results = ReleaseSink(_result_writer(locations, name, sink_schema, command.step), sink_schema)
+    kept = BufferSink(files, f"{checkpoint}/blocks/{name}.held")
+    return with_task_errors(lambda: {"slot": task.partition, **write_release(work, results, kept)})
 
 
-def run_rank(plan: JoinPlan, slots: int, locations: Locations, order: RankOrder, task: Task) -> dict[str, Any]:
+def run_rank(plan: JoinPlan, slots: int, locations: Locations, command: RankCommand, task: Task) -> dict[str, Any]:
     """One task of a ranking: the streams that are this slot's."""
     files, checkpoint = locate(locations.checkpoint)
-    name = f"{order.run[:8]}-{order.step:012d}-k{task.partition}-{task.attempt}"
-    store = segment_store(plan, locations.checkpoint, f"{order.run} ranks")
-    store.keep_only({*(roll.file for roll in order.rolls), *(ruler.file for ruler in order.rulers)})
+    name = f"{command.run[:8]}-{command.step:012d}-k{task.partition}-{task.attempt}"
+    store = segment_store(plan, locations.checkpoint, f"{command.run} ranks")
+    store.keep_only(
+        {
+            *(arrival_log.file for arrival_log in command.arrival_logs),
+            *(rank_index.file for rank_index in command.rank_indexes),
+        }
+    )
 
     def work() -> dict[str, Any]:
-        own = [stream for place, stream in enumerate(plan.counted) if place % slots == task.partition]
-        made = [rank_rows(plan, order, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
-        return {"slot": task.partition, "rulers": [ruler for ruler in made if ruler is not None]}
+        own = [stream for place, stream in enumerate(plan.row_based) if place % slots == task.partition]
+        made = [rank_rows(plan, command, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
+        return {"slot": task.partition, "rulers": [rank_index for rank_index in made if rank_index is not None]}
 
-    return told(work)
+    return with_task_errors(work)
 
 
 class Results(Protocol):
@@ -246,14 +266,14 @@ class Results(Protocol):
     def close(self) -> dict[str, Any]: ...
 
 
-def open_results(plan: JoinPlan, locations: Locations, order: ProbeOrder, name: str) -> Results:
+def open_results(plan: JoinPlan, locations: Locations, command: ProbeCommand, name: str) -> Results:
     """A sink for a probe task's results: files in staging, held results, or a partial summary."""
     files, checkpoint = locate(locations.checkpoint)
-    if plan.summary is None and plan.ordered:
-        return HoldSink(files, f"{checkpoint}/blocks/{name}.held")
-    if plan.summary is None:
-        return ResultSink(_result_writer(locations, name, plan.output_schema, order.step))
-    return PartialSink(plan.summary, files, f"{checkpoint}/blocks/{name}.partial", order.view_parts)
+    if plan.aggregation is None and plan.ordered:
+        return BufferSink(files, f"{checkpoint}/blocks/{name}.held")
+    if plan.aggregation is None:
+        return ResultSink(_result_writer(locations, name, plan.output_schema, command.step))
+    return PartialSink(plan.aggregation, files, f"{checkpoint}/blocks/{name}.partial", command.aggregate_parts)
 
 
 def _result_writer(locations: Locations, name: str, schema: pa.Schema, step: int) -> ResultWriter | None:

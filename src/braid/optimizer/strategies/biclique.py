@@ -90,8 +90,8 @@ class Biclique:
 
     def _tree(self, plan: JoinPlan) -> tuple[int, ...] | None:
         tree = choose_tree(plan) if self.shape == "tree" else None
-        if tree is not None and plan.counted:
-            names = ", ".join(plan.streams[stream].name for stream in plan.counted)
+        if tree is not None and plan.row_based:
+            names = ", ".join(plan.streams[stream].name for stream in plan.row_based)
             raise StrategyError(
                 f"{self.describe()} cannot run this join: the windows of {names} count rows, and nobody could say when "
                 "a stored intermediate result is outnumbered.",

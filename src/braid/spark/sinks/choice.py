@@ -20,7 +20,7 @@ from braid.engine.sinks import STAGING, DiscardSink, FileSink, Sink
 from braid.engine.tasks.stamping import with_step
 from braid.engine.tasks.work import Locations
 from braid.errors import SinkError
-from braid.plan.question import Question
+from braid.plan.logical import LogicalPlan
 from braid.spark.sinks.frames import FrameSink
 from braid.spark.sinks.options import GENERAL
 from braid.spark.sinks.paths import OutputPath
@@ -64,17 +64,17 @@ def choose_sink(
     choice: SinkChoice,
     checkpoint: str,
     schema: StructType,
-    question: Question,
+    logical_plan: LogicalPlan,
 ) -> ChosenSink:
     """The sink of a run; SinkError if the choice is incomplete."""
     kind = "foreachbatch" if choice.function is not None else choice.format.lower()
     step_column = choose_step_column(
-        kind, choice.option("stepColumn"), schema, question.summary, question.case_sensitive
+        kind, choice.option("stepColumn"), schema, logical_plan.aggregation, logical_plan.case_sensitive
     )
     if kind == "parquet":
-        return _parquet(spark, choice, checkpoint, question.leaving, step_column)
+        return _parquet(spark, choice, checkpoint, logical_plan.sink_schema, step_column)
     if kind == "memory":
-        return _memory(spark, choice, checkpoint, schema, question)
+        return _memory(spark, choice, checkpoint, schema, logical_plan)
     if kind == "noop":
         files, _ = locate(checkpoint)
         return ChosenSink(Locations(checkpoint, checkpoint, "none", discard=True), lambda *_: DiscardSink(files))
@@ -82,8 +82,8 @@ def choose_sink(
     files, path = locate(checkpoint)
     staging = f"{checkpoint}/results"
     return ChosenSink(
-        Locations(checkpoint, staging, "none", timed=question.ordered),
-        lambda *_: FrameSink(spark, schema, files, f"{path}/results", staging, function, question.ordered),
+        Locations(checkpoint, staging, "none", timed=logical_plan.ordered),
+        lambda *_: FrameSink(spark, schema, files, f"{path}/results", staging, function, logical_plan.ordered),
     )
 
 
@@ -95,7 +95,7 @@ def is_true(name: str, given: str | None) -> bool:
 
 
 def _parquet(
-    spark: SparkSession, choice: SinkChoice, checkpoint: str, leaving: pa.Schema, step_column: str | None
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, sink_schema: pa.Schema, step_column: str | None
 ) -> ChosenSink:
     given = choice.option("path")
     if given is None:
@@ -115,7 +115,7 @@ def _parquet(
     # Another query may write to the same path; its start must not sweep what this one has staged.
     staging = f"{STAGING}/{hashlib.sha256(checkpoint.encode()).hexdigest()[:16]}"
 
-    written = leaving if step_column is None else with_step(leaving, step_column)
+    written = sink_schema if step_column is None else with_step(sink_schema, step_column)
 
     output = OutputPath(files, path, location, checkpoint, is_true("sharedPath", choice.option("sharedPath")))
 
@@ -129,7 +129,7 @@ def _parquet(
 
 
 def _memory(
-    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, question: Question
+    spark: SparkSession, choice: SinkChoice, checkpoint: str, schema: StructType, logical_plan: LogicalPlan
 ) -> ChosenSink:
     """A table of all results; of an aggregation, of the latest row of each group."""
     name = choice.name
@@ -141,15 +141,15 @@ def _memory(
     _require_view_name(spark, name)
     location = f"{checkpoint}/memory"
     files, path = locate(location)
-    summary = question.summary
-    groups = None if summary is None or summary.is_distinct else summary.groups
+    aggregation = logical_plan.aggregation
+    groups = None if aggregation is None or aggregation.is_distinct else aggregation.groups
     step_column = None if groups is None else hidden_step_column(schema)
-    written = question.leaving if step_column is None else with_step(question.leaving, step_column)
+    written = logical_plan.sink_schema if step_column is None else with_step(logical_plan.sink_schema, step_column)
     read = schema if step_column is None else StructType([*schema.fields, StructField(step_column, LongType())])
 
     def refresh() -> None:
         rows = read_parquet(spark, location, schema=read)
-        table = rows if groups is None else latest_of_groups(rows, groups, question.ordered)
+        table = rows if groups is None else latest_of_groups(rows, groups, logical_plan.ordered)
         table.createOrReplaceTempView(name)
 
     def make(query: str, is_first: bool) -> Sink:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from braid.errors import SinkError
-from braid.plan.summary import Summary
+from braid.plan.aggregation import Aggregation
 
 STEP_COLUMN = "_step"
 FILE_FORMATS = ("parquet", "orc", "avro", "json", "csv", "xml", "delta")
@@ -16,13 +16,13 @@ WITHOUT_COLUMN = ("foreachbatch", "memory", "console", "noop")
 
 
 def choose_step_column(
-    kind: str, given: str | None, schema: StructType, summary: Summary | None, case_sensitive: bool
+    kind: str, given: str | None, schema: StructType, aggregation: Aggregation | None, case_sensitive: bool
 ) -> str | None:
     """The column in which results carry their step: by default in the files of aggregations, else where it is named.
 
     Raises SinkError if it would have no effect, or the name of a selected column.
     """
-    aggregates = summary is not None and not summary.is_distinct
+    aggregates = aggregation is not None and not aggregation.is_distinct
     if given and not aggregates:
         raise SinkError(
             f"The option stepColumn is {given!r}, but this query has no aggregation: its results never change, so "

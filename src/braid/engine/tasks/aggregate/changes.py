@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.engine.commands import ViewOrder
+from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.aggregate.partials import TIMES_OF_ALL, TableWriter, keeps_times
 from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
 from braid.engine.tasks.aggregate.update import ViewBlockWriter
-from braid.engine.tasks.ordered.buffering import HoldSink, released_at
+from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
-from braid.kernels.summing import (
+from braid.kernels.aggregation import (
     HASH,
     TIME,
     add_up,
@@ -30,20 +29,23 @@ from braid.kernels.summing import (
     newly_counted,
     nothing_of,
 )
-from braid.plan.summary import Summary
+from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
+from braid.plan.aggregation import Aggregation
 from braid.state.files import Files
 
 Changes = tuple[pa.RecordBatch, Times]
 
 
-class SlotSequence:
+class SlotChanges:
     """A slot's part in one release of changes."""
 
-    def __init__(self, summary: Summary, order: ViewOrder, slot: int, slots: int, store: SegmentStore) -> None:
-        self._summary = summary
-        self._order = order
+    def __init__(
+        self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
+    ) -> None:
+        self._summary = aggregation
+        self._order = command
         self._store = store
-        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
+        self._whole = self._parts = ViewParts(aggregation, command.aggregate, slot, slots, store)
         self.counts: dict[str, int] = {}
         self.newest: int | None = None
 
@@ -57,15 +59,15 @@ class SlotSequence:
     def _update(self) -> tuple[Changes | None, Tables]:
         fresh = self._released()
         if self._summary.is_distinct:
-            leaving, added = self._let_out_once(fresh)
+            sink_schema, added = self._let_out_once(fresh)
         elif self._summary.slides:
-            leaving, added = self._slide(fresh)
+            sink_schema, added = self._slide(fresh)
         else:
-            leaving, added = self._total(fresh)
+            sink_schema, added = self._total(fresh)
         if not self._summary.slides and 0 in fresh and fresh[0].num_rows:
             newest = pc.max(fresh[0][TIME]).as_py()
             self.newest = newest if self.newest is None else max(self.newest, newest)
-        return leaving, self._parts.absorb(added, self._order.absorbed, self._cut)
+        return sink_schema, self._parts.absorb(added, self._order.compacted, self._cut)
 
     def _leftovers(self) -> Tables:
         tables: dict[int, list[pa.Table]] = {}
@@ -104,7 +106,7 @@ class SlotSequence:
         if not len(clock.times):
             return None, {}
         self.newest = int(clock.times[-1])
-        before = oldest_counting(self._order.view.newest_us, self._summary.over_us)
+        before = oldest_counting(self._order.aggregate.newest_us, self._summary.over_us)
         after = oldest_counting(self.newest, self._summary.over_us)
         added = {number: since(table, after) for number, table in fresh.items()}
         touched = [*([fresh[0]] if 0 in fresh else []), *self._parts.lost(before, after)]
@@ -162,18 +164,18 @@ class SlotSequence:
 
 
 def write_sequence(
-    work: SlotSequence, summary: Summary, parts: int, leaving: pa.Schema, files: Files, path: str
+    work: SlotChanges, aggregation: Aggregation, parts: int, sink_schema: pa.Schema, files: Files, path: str
 ) -> dict[str, Any]:
     """Carry a release of changes out: write the slot's block of the view, what leaves, and what still waits."""
-    sink = HoldSink(files, f"{path}.held")
-    block = ViewBlockWriter(summary, parts, files, f"{path}.block")
+    sink = BufferSink(files, f"{path}.held")
+    block = ViewBlockWriter(aggregation, parts, files, f"{path}.block")
     rest: TableWriter | None = None
     for found, tables, left in work.updates():
         if found is not None and found[0].num_rows:
-            sink.add(timed_rows(*found, leaving))
+            sink.add(timed_rows(*found, sink_schema))
         block.add(tables)
         if left:
-            rest = rest or TableWriter(summary, parts, files, f"{path}.partial")
+            rest = rest or TableWriter(aggregation, parts, files, f"{path}.partial")
             rest.add(left)
     return {
         **sink.close(),
@@ -184,8 +186,8 @@ def write_sequence(
     }
 
 
-def timed_rows(values: pa.RecordBatch, times: Times, leaving: pa.Schema) -> pa.RecordBatch:
+def timed_rows(values: pa.RecordBatch, times: Times, sink_schema: pa.Schema) -> pa.RecordBatch:
     """Rows as they leave, with their time where a reader sees it, and once more to be sorted by."""
-    shown = [pa.array(times).cast(field.type) for field in list(leaving)[values.num_columns :]]
-    schema = leaving.remove_metadata().append(pa.field(released_at(leaving.names), pa.int64()))
+    shown = [pa.array(times).cast(field.type) for field in list(sink_schema)[values.num_columns :]]
+    schema = sink_schema.remove_metadata().append(pa.field(released_at(sink_schema.names), pa.int64()))
     return pa.RecordBatch.from_arrays([*values.columns, *shown, pa.array(times)], schema=schema)

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels import sizes
+from braid.kernels.aggregation import TIME, add_up, group_hashes, unit_rows, with_hashes
 from braid.kernels.sizes import batch_pieces
-from braid.kernels.summing import TIME, add_up, group_hashes, unit_rows, with_hashes
-from braid.plan.summary import Summary
+from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
@@ -29,12 +29,12 @@ TIMES_OF_ALL = -1
 class PartialSink:
     """Adds a task's results up by table, and writes them as one block."""
 
-    def __init__(self, summary: Summary, files: Files, path: str, parts: int) -> None:
-        self._summary = summary
+    def __init__(self, aggregation: Aggregation, files: Files, path: str, parts: int) -> None:
+        self._summary = aggregation
         self._files = files
         self._path = path
         self._parts = parts
-        self._held: dict[int, list[pa.Table]] = {}
+        self._buffered: dict[int, list[pa.Table]] = {}
         self._written: TableWriter | None = None
         self._rows = 0
         self._newest: int | None = None
@@ -50,61 +50,61 @@ class PartialSink:
 
     def close(self) -> dict[str, Any]:
         report = {"results": self._rows, "files": [], "newest_result": self._newest}
-        for number in sorted(self._held):
+        for number in sorted(self._buffered):
             self._write(number)
         if self._written is None:
             return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
         block = self._written.close_partials()
-        held = {"held": block} if self._summary.ordered else {}
+        buffered = {"held": block} if self._summary.ordered else {}
         return {
             **report,
-            **held,
+            **buffered,
             "partial": block["file"],
             "partial_rows": block["rows"],
             "partial_bytes": block["size"],
         }
 
     def _hold(self, number: int, table: pa.Table) -> None:
-        held = self._held.setdefault(number, [])
-        held.append(table)
-        size = sum(part.nbytes for part in held)
+        buffered = self._buffered.setdefault(number, [])
+        buffered.append(table)
+        size = sum(part.nbytes for part in buffered)
         is_batched = self._summary.updates == "batched"
-        if is_batched and (sum(part.num_rows for part in held) >= ROWS_HELD or size > sizes.PIECE_BYTES):
-            held[:] = [self._added_up(number, held)]
-            size = held[0].nbytes
+        if is_batched and (sum(part.num_rows for part in buffered) >= ROWS_HELD or size > sizes.PIECE_BYTES):
+            buffered[:] = [self._added_up(number, buffered)]
+            size = buffered[0].nbytes
         if size > sizes.PIECE_BYTES // 2:
             self._write(number)
 
     def _write(self, number: int) -> None:
         """Write what is held of a table; rows of one group in several segments add up when they are read."""
         table = self._together(number)
-        del self._held[number]
+        del self._buffered[number]
         if self._written is None:
             self._written = TableWriter(self._summary, self._parts, self._files, self._path)
         self._written.add({number: table})
 
     def _together(self, number: int) -> pa.Table:
-        held = self._held[number]
-        return self._added_up(number, held) if self._summary.updates == "batched" else pa.concat_tables(held)
+        buffered = self._buffered[number]
+        return self._added_up(number, buffered) if self._summary.updates == "batched" else pa.concat_tables(buffered)
 
     def _added_up(self, number: int, tables: list[pa.Table]) -> pa.Table:
         return add_up(self._summary, number, tables, apart=keeps_times(self._summary))
 
 
-def keeps_times(summary: Summary) -> bool:
+def keeps_times(aggregation: Aggregation) -> bool:
     """Whether partial summaries keep every time of a value or a distinct row.
 
     In order, a value ceases to count after its newest time, and a distinct row moves the newest released time even
     where it is known.
     """
-    return summary.ordered and (summary.slides or summary.is_distinct)
+    return aggregation.ordered and (aggregation.slides or aggregation.is_distinct)
 
 
 class TableWriter:
     """Writes tables as one block, in segments by part, of bounded size, sorted by hash."""
 
-    def __init__(self, summary: Summary, parts: int, files: Files, path: str) -> None:
-        self._summary = summary
+    def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
+        self._summary = aggregation
         self._parts = parts
         self._path = path
         self._writer = BlockWriter(files, path)

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.engine.commands import ViewOrder
+from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
+from braid.kernels.aggregation import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
 from braid.kernels.keys import Keys
-from braid.kernels.summing import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
+from braid.plan.aggregation import Aggregation
 from braid.plan.instants import EARLIEST_US, clipped
-from braid.plan.summary import Summary
 from braid.state.blocks import Segment
-from braid.state.manifest import View
+from braid.state.manifest import AggregateState
 
 Tables = dict[int, pa.Table]
 
@@ -26,17 +26,19 @@ Tables = dict[int, pa.Table]
 class ViewParts:
     """The parts of a view that one slot of several has."""
 
-    def __init__(self, summary: Summary, view: View, slot: int, slots: int, store: SegmentStore) -> None:
-        self.numbers = [part for part in range(view.parts) if part % slots == slot]
-        self._summary = summary
-        self._view = view
+    def __init__(
+        self, aggregation: Aggregation, aggregate: AggregateState, slot: int, slots: int, store: SegmentStore
+    ) -> None:
+        self.numbers = [part for part in range(aggregate.parts) if part % slots == slot]
+        self._summary = aggregation
+        self._aggregate = aggregate
         self._store = store
         self._piece: tuple[int, int] = (0, 1)
 
-    def pieces(self, order: ViewOrder) -> Iterator[ViewParts]:
+    def pieces(self, command: AggregateCommand) -> Iterator[ViewParts]:
         """The same parts, seen in so many pieces by group that what an update adds up is of bounded size."""
-        read = {*(partial.file for partial in order.partials), *order.rewritten}
-        read |= {block.file for block in self._view.blocks if block.generation in order.absorbed}
+        read = {*(partial.file for partial in command.partials), *command.rewritten}
+        read |= {block.file for block in self._aggregate.blocks if block.generation in command.compacted}
         readers = [self._store.reader(file) for file in read]
         size = sum(r.batch(segment).nbytes for r in readers for segment in r.segments_of(None, self.numbers))
         count = -(-max(1, size) // sizes.PIECE_BYTES)
@@ -50,7 +52,7 @@ class ViewParts:
         number, count = self._piece
         if count == 1 or not group_names(table):
             return table
-        share = group_hashes(table).view(np.uint64) // np.uint64(self._view.parts) % np.uint64(count)
+        share = group_hashes(table).view(np.uint64) // np.uint64(self._aggregate.parts) % np.uint64(count)
         return table.filter(pa.array(share == number))
 
     def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:
@@ -101,7 +103,7 @@ class ViewParts:
         return self.in_piece(pa.Table.from_batches([self._store.reader(file).batch(segment)]))
 
     def _segments(self, number: int, generations: Sequence[int] | None = None) -> Iterator[tuple[str, Segment]]:
-        for block in self._view.blocks:
+        for block in self._aggregate.blocks:
             if generations is None or block.generation in generations:
                 for segment in self._store.reader(block.file).segments_of([number], self.numbers):
                     yield block.file, segment

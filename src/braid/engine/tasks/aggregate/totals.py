@@ -13,12 +13,12 @@ import pyarrow as pa
 from braid.engine.tasks.aggregate.partials import part_of
 from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.errors import CorruptStateError
-from braid.kernels.summing import TIME, add_up, finish, only_group, total_of_nothing
-from braid.plan.summary import Summary
+from braid.kernels.aggregation import TIME, add_up, finish, only_group, total_of_nothing
+from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockReader
 from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import locate
-from braid.state.manifest import View
+from braid.state.manifest import AggregateState
 
 ROWS_PER_BATCH = 1 << 16
 
@@ -27,60 +27,62 @@ ROWS_PER_BATCH = 1 << 16
 class StoredAggregation:
     """How a view is read: the summary it is of, and the columns of its totals, the result time of ordered ones last."""
 
-    summary: Summary
+    aggregation: Aggregation
     columns: pa.Schema
 
 
 def part_totals(
-    aggregation: StoredAggregation, view: View, part: int, reader: Callable[[str], BlockReader]
+    stored: StoredAggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
 ) -> pa.RecordBatch:
     """The groups of a part with their values; those without results are left out, except the group of all results."""
-    summary = aggregation.summary
-    tables = _live_tables(summary, view, part, reader)
+    aggregation = stored.aggregation
+    tables = _live_tables(aggregation, aggregate, part, reader)
     totals = tables.pop(0, None)
     if totals is not None and totals.num_rows:
         sets = {}
-        for number, call in enumerate(summary.sets if summary.slides else (), start=1):
+        for number, call in enumerate(aggregation.sets if aggregation.slides else (), start=1):
             sets[call] = tables[number] if number in tables else totals.slice(0, 0)
-        values = finish(summary, totals, sets)
-    elif summary.is_whole and part == int(part_of(only_group(), view.parts)[0]):
-        values = total_of_nothing(summary)
+        values = finish(aggregation, totals, sets)
+    elif aggregation.is_whole and part == int(part_of(only_group(), aggregate.parts)[0]):
+        values = total_of_nothing(aggregation)
     else:
-        values = pa.RecordBatch.from_pylist([], summary.schema)
-    newest = pa.scalar(view.newest_us, pa.int64())
+        values = pa.RecordBatch.from_pylist([], aggregation.schema)
+    newest = pa.scalar(aggregate.newest_us, pa.int64())
     times = [
-        pa.repeat(newest, values.num_rows).cast(field.type) for field in list(aggregation.columns)[len(values.schema) :]
+        pa.repeat(newest, values.num_rows).cast(field.type) for field in list(stored.columns)[len(values.schema) :]
     ]
-    return pa.RecordBatch.from_arrays([*values.columns, *times], schema=aggregation.columns)
+    return pa.RecordBatch.from_arrays([*values.columns, *times], schema=stored.columns)
 
 
-def _live_tables(summary: Summary, view: View, part: int, reader: Callable[[str], BlockReader]) -> Tables:
+def _live_tables(
+    aggregation: Aggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
+) -> Tables:
     """The tables of a part, each added up, without times. Counts of sets that do not slide are in table 0."""
-    cut = oldest_counting(view.newest_us, summary.over_us)
+    cut = oldest_counting(aggregate.newest_us, aggregation.over_us)
     found: dict[int, list[pa.Table]] = {}
-    for block in view.blocks:
+    for block in aggregate.blocks:
         opened = reader(block.file)
-        for segment in opened.segments_of(None if summary.slides else [0], [part]):
+        for segment in opened.segments_of(None if aggregation.slides else [0], [part]):
             table = pa.Table.from_batches([opened.batch(segment)])
-            if summary.slides:
+            if aggregation.slides:
                 table = since(table, cut).drop_columns([TIME])
             found.setdefault(segment.unit, []).append(table)
-    return {number: add_up(summary, number, tables) for number, tables in found.items()}
+    return {number: add_up(aggregation, number, tables) for number, tables in found.items()}
 
 
 class TotalsFunction:
     """What Spark maps over the numbers of the parts."""
 
-    def __init__(self, location: str, aggregation: StoredAggregation, view: View) -> None:
+    def __init__(self, location: str, aggregation: StoredAggregation, aggregate: AggregateState) -> None:
         self._location = location
         self._aggregation = aggregation
-        self._view = view
+        self._aggregate = aggregate
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reader = self._open_reader()
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                totals = part_totals(self._aggregation, self._view, part, reader)
+                totals = part_totals(self._aggregation, self._aggregate, part, reader)
                 for first in range(0, totals.num_rows, ROWS_PER_BATCH):
                     yield totals.slice(first, ROWS_PER_BATCH)
 

@@ -14,13 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.engine.commands import ViewOrder
+from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.aggregate.partials import TableWriter, part_of
 from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
 from braid.engine.tasks.results import ResultWriter
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.keys import Keys
-from braid.kernels.summing import (
+from braid.kernels.aggregation import (
     FRESH,
     TIME,
     add_up,
@@ -33,18 +32,21 @@ from braid.kernels.summing import (
     only_group,
     total_of_nothing,
 )
-from braid.plan.summary import Summary
+from braid.kernels.keys import Keys
+from braid.plan.aggregation import Aggregation
 from braid.state.files import Files
 
 
-class SlotView:
+class SlotUpdate:
     """A slot's part in one update of the view."""
 
-    def __init__(self, summary: Summary, order: ViewOrder, slot: int, slots: int, store: SegmentStore) -> None:
-        self._summary = summary
-        self._order = order
+    def __init__(
+        self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
+    ) -> None:
+        self._summary = aggregation
+        self._order = command
         self._store = store
-        self._whole = self._parts = ViewParts(summary, order.view, slot, slots, store)
+        self._whole = self._parts = ViewParts(aggregation, command.aggregate, slot, slots, store)
 
     def updates(self) -> Iterator[tuple[pa.RecordBatch | None, Tables]]:
         """What leaves, if anything, and the tables of this slot's new block: by pieces of its groups."""
@@ -55,20 +57,20 @@ class SlotView:
     def _update(self) -> tuple[pa.RecordBatch | None, Tables]:
         fresh = self._fresh()
         if self._summary.is_distinct:
-            leaving, added = self._let_out_once(fresh)
+            sink_schema, added = self._let_out_once(fresh)
         elif self._summary.slides:
-            leaving, added = self._slide(fresh)
+            sink_schema, added = self._slide(fresh)
         else:
-            leaving, added = self._total(fresh)
-        if self._order.first and self._has_only_group and (leaving is None or leaving.num_rows == 0):
-            leaving = total_of_nothing(self._summary)
+            sink_schema, added = self._total(fresh)
+        if self._order.first and self._has_only_group and (sink_schema is None or sink_schema.num_rows == 0):
+            sink_schema = total_of_nothing(self._summary)
         cut = self._cut if self._summary.slides else self._order.forget_us
-        return leaving, self._parts.absorb(added, self._order.absorbed, cut)
+        return sink_schema, self._parts.absorb(added, self._order.compacted, cut)
 
     @property
     def _has_only_group(self) -> bool:
         """Whether the one group of an aggregation without groups is in a part of this slot, and in this piece."""
-        is_here = int(part_of(only_group(), self._order.view.parts)[0]) in self._parts.numbers
+        is_here = int(part_of(only_group(), self._order.aggregate.parts)[0]) in self._parts.numbers
         return is_here and self._parts.in_piece(only_group()).num_rows > 0
 
     def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
@@ -94,7 +96,7 @@ class SlotView:
     def _slide(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         """Over a stretch of result time: groups that gained or lost results are counted anew from what is live."""
         added = {number: since(table, self._cut) for number, table in fresh.items()}
-        before = oldest_counting(self._order.view.newest_us, self._summary.over_us)
+        before = oldest_counting(self._order.aggregate.newest_us, self._summary.over_us)
         touched = [*([added[0]] if 0 in added else []), *self._parts.lost(before, self._cut)]
         touched = [table for table in touched if table.num_rows]
         if not touched:
@@ -126,24 +128,24 @@ class SlotView:
     def _fresh(self) -> Tables:
         """The step's partial summaries of this slot's parts, added up."""
         tables: dict[int, list[pa.Table]] = {}
-        for held in self._order.partials:
-            for segment in self._store.reader(held.file).segments_of(None, self._parts.numbers):
-                tables.setdefault(segment.unit, []).append(self._parts.table(held.file, segment))
+        for buffered in self._order.partials:
+            for segment in self._store.reader(buffered.file).segments_of(None, self._parts.numbers):
+                tables.setdefault(segment.unit, []).append(self._parts.table(buffered.file, segment))
         return {number: add_up(self._summary, number, parts) for number, parts in tables.items()}
 
 
 def write_update(
-    view: SlotView, summary: Summary, parts: int, files: Files, path: str, results: ResultWriter | None
+    aggregate: SlotUpdate, aggregation: Aggregation, parts: int, files: Files, path: str, results: ResultWriter | None
 ) -> dict[str, Any]:
     """Carry an update out: write the slot's block and what leaves, and report them."""
-    block = ViewBlockWriter(summary, parts, files, path)
+    block = ViewBlockWriter(aggregation, parts, files, path)
     count = 0
-    for leaving, tables in view.updates():
+    for sink_schema, tables in aggregate.updates():
         block.add(tables)
-        if leaving is not None and leaving.num_rows:
-            count += leaving.num_rows
+        if sink_schema is not None and sink_schema.num_rows:
+            count += sink_schema.num_rows
             if results is not None:
-                results.add(leaving)
+                results.add(sink_schema)
     if results is not None:
         results.close()
     written = [] if results is None else [asdict(file) for file in results.written]
@@ -153,8 +155,8 @@ def write_update(
 class ViewBlockWriter:
     """Writes a slot's block of the view, if there is anything to write."""
 
-    def __init__(self, summary: Summary, parts: int, files: Files, path: str) -> None:
-        self._open = partial(TableWriter, summary, parts, files, path)
+    def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
+        self._open = partial(TableWriter, aggregation, parts, files, path)
         self._name = path.rsplit("/", 1)[1]
         self._writer: TableWriter | None = None
 

@@ -30,7 +30,7 @@ def released_at(names: Collection[str]) -> str:
     return name
 
 
-class HoldSink:
+class BufferSink:
     """Buffers a task's results, and writes them as segments that are each in order."""
 
     def __init__(self, files: Files, path: str) -> None:
@@ -56,7 +56,7 @@ class HoldSink:
             return {"results": 0, "files": [], "held": None}
         self._writer.__exit__(None, None, None)
         segments = self._writer.segments
-        held = {
+        buffered = {
             "file": self._path.rsplit("/", 1)[1],
             "rows": self._writer.rows,
             "size": self._writer.size,
@@ -64,7 +64,7 @@ class HoldSink:
             "max_time": max(segment.max_time for segment in segments),
             "cuts": even_cuts(self._cuts, CUTS),
         }
-        return {"results": self._rows, "files": [], "held": held}
+        return {"results": self._rows, "files": [], "held": buffered}
 
     def _write(self) -> None:
         rows = [batch for batch in self._buffered.take() if batch.num_rows]

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from braid.engine.commands import RankOrder
+from braid.engine.commands import RankCommand
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.ranks import Ruler, line_up, make_ruler
+from braid.kernels.ranks import RankIndex, line_up, make_ruler
 from braid.kernels.times import count_up_to
 from braid.plan.join import JoinPlan, id_column
 from braid.state.blocks import BlockWriter
@@ -25,15 +25,15 @@ TIMES, IDS = "time", "id"
 Numbers = npt.NDArray[np.int64]
 
 
-def rank_rows(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore, files: Files, path: str) -> Any:
+def rank_rows(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentStore, files: Files, path: str) -> Any:
     """Write the ruler of a stream after this step, and report it; None if it stays as it is."""
     count = plan.streams[stream].window_rows or 0
-    fresh = _fresh(plan, order, stream, store)
+    fresh = _fresh(plan, command, stream, store)
     if fresh is None:
         return None
-    before = next((ruler.file for ruler in order.rulers if ruler.stream == stream), None)
+    before = next((rank_index.file for rank_index in command.rank_indexes if rank_index.stream == stream), None)
     times, ids = (np.zeros(0, np.int64),) * 2 if before is None else _read(store, before)
-    final = count_up_to(times, order.before_us)
+    final = count_up_to(times, command.before_us)
     newest = slice(max(0, final - count), final)
     times, ids = (np.concatenate(both) for both in ((times[newest], fresh[0]), (ids[newest], fresh[1])))
     with BlockWriter(files, path) as writer:
@@ -43,21 +43,21 @@ def rank_rows(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore
     return {"stream": stream, "file": path.rsplit("/", 1)[1], "rows": len(times), "first_us": first}
 
 
-def open_ruler(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> Ruler:
+def open_ruler(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> RankIndex:
     """A ruler that rows can be measured against."""
     return make_ruler(*_read(store, file), plan.streams[stream].window_rows or 0)
 
 
-def _fresh(plan: JoinPlan, order: RankOrder, stream: int, store: SegmentStore) -> tuple[Numbers, Numbers] | None:
+def _fresh(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentStore) -> tuple[Numbers, Numbers] | None:
     """Times and ids of the rows that are ranked in this step, in order."""
     pieces = []
-    for roll in order.rolls:
-        if roll.stream == stream:
-            reader = store.reader(roll.file)
+    for arrival_log in command.arrival_logs:
+        if arrival_log.stream == stream:
+            reader = store.reader(arrival_log.file)
             for segment in reader.segments:
                 batch = reader.batch(segment)
                 times = _times(batch, plan.streams[stream].time)
-                due = np.flatnonzero((times > roll.after_us) & (times <= order.until_us))
+                due = np.flatnonzero((times > arrival_log.after_us) & (times <= command.until_us))
                 pieces.append(batch if len(due) == len(times) else batch.take(pa.array(due)))
     rows = pa.Table.from_batches(pieces) if pieces else None
     if rows is None or rows.num_rows == 0:

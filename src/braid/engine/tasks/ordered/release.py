@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.engine.commands import ReleaseOrder
-from braid.engine.tasks.ordered.buffering import HoldSink, Times, even_cuts, in_order, result_times
+from braid.engine.commands import ReleaseCommand
+from braid.engine.tasks.ordered.buffering import BufferSink, Times, even_cuts, in_order, result_times
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
 from braid.kernels.times import count_up_to
@@ -28,8 +28,8 @@ Run = tuple[pa.RecordBatch, Times]
 class SlotRelease:
     """What one slot does in a release."""
 
-    def __init__(self, order: ReleaseOrder, slot: int, slots: int, store: SegmentStore) -> None:
-        self._order = order
+    def __init__(self, command: ReleaseCommand, slot: int, slots: int, store: SegmentStore) -> None:
+        self._order = command
         self._slot = slot
         self._slots = slots
         self._store = store
@@ -48,19 +48,19 @@ class SlotRelease:
 
     def leftovers(self) -> Iterator[pa.RecordBatch]:
         """The rows that stay, of the files that are written anew by this slot."""
-        for file in self._order.absorbed[self._slot :: self._slots]:
+        for file in self._order.compacted[self._slot :: self._slots]:
             for batch, times in self._all(file):
                 first = count_up_to(times, self._order.until_us)
                 if first < len(times):
                     yield batch.slice(first)
 
     def _runs(self, after: int, until: int) -> Iterator[Run]:
-        for held in self._order.blocks:
-            lowest = max(after, held.after_us)
-            for batch, times in self._all(held.file):
+        for buffered in self._order.blocks:
+            lowest = max(after, buffered.after_us)
+            for batch, times in self._all(buffered.file):
                 run = _cut((batch, times), lowest, until)
                 if len(run[1]):
-                    self.counts[held.file] = self.counts.get(held.file, 0) + len(run[1])
+                    self.counts[buffered.file] = self.counts.get(buffered.file, 0) + len(run[1])
                     yield run
 
     def _all(self, file: str) -> Iterator[Run]:
@@ -93,7 +93,7 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
     yield from in_pieces(_within(runs, lowest, newest))
 
 
-def write_release(work: SlotRelease, results: Any, kept: HoldSink) -> dict[str, Any]:
+def write_release(work: SlotRelease, results: Any, kept: BufferSink) -> dict[str, Any]:
     """Write what leaves and what is written anew, and report both."""
     for piece in work.released():
         results.add(piece)

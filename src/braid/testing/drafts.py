@@ -13,13 +13,13 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from braid.kernels.evaluate import can_raise
+from braid.plan.aggregation import Aggregation, Function, Updates
+from braid.plan.aggregation import Call as SummaryCall
 from braid.plan.explain import render
 from braid.plan.expressions import Call, Column, Expression, columns_of, streams_of
 from braid.plan.join import RESULT_TIME
+from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
-from braid.plan.question import Question, StreamQuestion
-from braid.plan.summary import Call as SummaryCall
-from braid.plan.summary import Function, Summary, Updates
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 ARROW_TYPES: dict[str, pa.DataType] = {
@@ -40,21 +40,21 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 class DraftStream:
     """A stream of a draft; `stream["column"]` is a column to write predicates with."""
 
-    def __init__(self, question: StreamQuestion) -> None:
-        self.question = question
+    def __init__(self, logical_plan: LogicalStream) -> None:
+        self.logical_plan = logical_plan
 
     def __getitem__(self, name: str) -> Column:
-        flat = f"{self.question.name}.{name}"
-        found = next((column for column in self.question.columns if column.name == flat), None)
+        flat = f"{self.logical_plan.name}.{name}"
+        found = next((column for column in self.logical_plan.columns if column.name == flat), None)
         if found is None:
-            known = ", ".join(column.name for column in self.question.columns)
-            raise KeyError(f"the stream {self.question.name} has no column {name!r}; it has {known}")
+            known = ", ".join(column.name for column in self.logical_plan.columns)
+            raise KeyError(f"the stream {self.logical_plan.name} has no column {name!r}; it has {known}")
         return found
 
     def schema(self) -> pa.Schema:
         """The schema of the tables a test feeds: plain column names."""
-        prefix = len(self.question.name) + 1
-        return pa.schema([field.with_name(field.name[prefix:]) for field in self.question.schema])
+        prefix = len(self.logical_plan.name) + 1
+        return pa.schema([field.with_name(field.name[prefix:]) for field in self.logical_plan.schema])
 
 
 class Draft:
@@ -86,7 +86,7 @@ class Draft:
         number = len(self.streams)
         types = {time: "timestamp", **columns}
         added = DraftStream(
-            StreamQuestion(
+            LogicalStream(
                 name=name,
                 number=number,
                 time=f"{name}.{time}",
@@ -141,8 +141,8 @@ class Draft:
         self._ordered = True
         return self
 
-    def question(self) -> Question:
-        columns = [column for stream in self.streams for column in stream.question.columns]
+    def logical_plan(self) -> LogicalPlan:
+        columns = [column for stream in self.streams for column in stream.logical_plan.columns]
         columns.append(Column(RESULT_TIME, -1, "timestamp"))
         if self._groups is not None:
             columns = [*self._groups, *(column for _, arguments in self._calls for column in arguments)]
@@ -156,25 +156,25 @@ class Draft:
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
-        summary = self._summary()
-        leaving = pa.schema(fields[:-1] if self._ordered else fields)
-        if summary is not None:
+        aggregation = self._summary()
+        sink_schema = pa.schema(fields[:-1] if self._ordered else fields)
+        if aggregation is not None:
             times = [pa.field(RESULT_TIME, TIMESTAMP)] if self._ordered and self._calls else []
-            leaving = pa.schema([*summary.schema, *times])
-        return Question(
-            summary=summary,
+            sink_schema = pa.schema([*aggregation.schema, *times])
+        return LogicalPlan(
+            aggregation=aggregation,
             ordered=self._ordered,
-            streams=tuple(stream.question for stream in self.streams),
+            streams=tuple(stream.logical_plan for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
             output_schema=pa.schema(fields),
-            leaving=leaving,
+            sink_schema=sink_schema,
             time_zone="UTC",
             ansi=True,
             case_sensitive=False,
         )
 
-    def _summary(self) -> Summary | None:
+    def _summary(self) -> Aggregation | None:
         if self._groups is None:
             return None
         calls, place = [], len(self._groups)
@@ -184,7 +184,7 @@ class Draft:
         fields = [pa.field(f"{n}_{column.name}", ARROW_TYPES[column.type]) for n, column in enumerate(self._groups)]
         fields += [pa.field(f"{n}_{call[0]}", _call_type(*call)) for n, call in enumerate(self._calls)]
         timed: Literal["result"] | None = "result" if self._ordered or self._over_us is not None else None
-        return Summary(
+        return Aggregation(
             groups=len(self._groups),
             calls=tuple(calls),
             over_us=self._over_us,
@@ -200,7 +200,7 @@ class Draft:
         names = [column.name for column in self._groups or ()]
         if RESULT_TIME in names:
             return "result"
-        return next((s.question.number for s in self.streams if s.question.time in names), None)
+        return next((s.logical_plan.number for s in self.streams if s.logical_plan.time in names), None)
 
 
 def _call_type(function: Function, arguments: tuple[Column, ...]) -> pa.DataType:

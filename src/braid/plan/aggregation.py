@@ -26,7 +26,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Aggregation:
     """Groups of the first `groups` outputs, with a total for each call.
 
     `over_us` None: over all results so far; else over those whose result time is within that of the newest. Without

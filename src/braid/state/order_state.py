@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Holds = Literal["rows", "results"]
+Buffered = Literal["rows", "results"]
 """What waits for the order: `rows` before they are looked up, or `results` after they were found."""
 
 
 @dataclass(frozen=True)
-class HeldBlock:
+class BufferedBlock:
     """A file of results, each segment sorted by result time; `cuts` are times that part its rows evenly.
 
     Of an aggregation it has partial summaries, sorted by group. Its rows arrived at `arrived_ms` of the clock; those up
@@ -26,8 +26,8 @@ class HeldBlock:
     cuts: tuple[int, ...]
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> HeldBlock:
-        return HeldBlock(**{**content, "cuts": tuple(content["cuts"])})
+    def from_json(content: dict[str, Any]) -> BufferedBlock:
+        return BufferedBlock(**{**content, "cuts": tuple(content["cuts"])})
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Roll:
+class ArrivalLog:
     """Every on-time row that a task took in of a stream whose window counts rows, until its rank is known."""
 
     stream: int
@@ -74,7 +74,7 @@ class Roll:
 
 
 @dataclass(frozen=True)
-class RulerFile:
+class RankIndexFile:
     """The newest rows of such a stream in their order; those older than `first_us` are among the last no more."""
 
     stream: int
@@ -84,36 +84,40 @@ class RulerFile:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class OrderState:
     """The order after a step. Results up to `frontier_us` have left; None: none has.
 
     `flushed`: the step let everything out, and a step without input has nothing to add.
     """
 
     frontier_us: int | None
-    holds: Holds
-    results: tuple[HeldBlock, ...]
+    buffered_kind: Buffered
+    results: tuple[BufferedBlock, ...]
     arrivals: tuple[Arrival, ...]
     pace: Pace
-    rolls: tuple[Roll, ...] = ()
-    rulers: tuple[RulerFile, ...] = ()
+    arrival_logs: tuple[ArrivalLog, ...] = ()
+    rank_indexes: tuple[RankIndexFile, ...] = ()
     flushed: bool = False
 
     @property
     def files(self) -> set[str]:
         """All files that wait, or serve to count."""
         results = {block.file for block in self.results}
-        return results | {roll.file for roll in self.rolls} | {ruler.file for ruler in self.rulers}
+        return (
+            results
+            | {arrival_log.file for arrival_log in self.arrival_logs}
+            | {rank_index.file for rank_index in self.rank_indexes}
+        )
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> Waiting:
-        return Waiting(
+    def from_json(content: dict[str, Any]) -> OrderState:
+        return OrderState(
             frontier_us=content["frontier_us"],
-            holds=content["holds"],
-            results=tuple(HeldBlock.from_json(block) for block in content["results"]),
+            buffered_kind=content["buffered_kind"],
+            results=tuple(BufferedBlock.from_json(block) for block in content["results"]),
             arrivals=tuple(Arrival.from_json(arrival) for arrival in content["arrivals"]),
             pace=Pace.from_json(content["pace"]),
             flushed=content["flushed"],
-            rolls=tuple(Roll(**roll) for roll in content["rolls"]),
-            rulers=tuple(RulerFile(**ruler) for ruler in content["rulers"]),
+            arrival_logs=tuple(ArrivalLog(**arrival_log) for arrival_log in content["arrival_logs"]),
+            rank_indexes=tuple(RankIndexFile(**rank_index) for rank_index in content["rank_indexes"]),
         )

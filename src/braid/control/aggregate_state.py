@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from braid.plan.join import JoinPlan
-from braid.state.manifest import View
+from braid.state.manifest import AggregateState
 
 WORTH_ABSORBING = 2
 PARTS_A_SLOT = 4
 FEWEST_PARTS = 8
 
 
-def new_view(slots: int) -> View:
+def new_aggregate(slots: int) -> AggregateState:
     """An empty view, in enough parts for a cluster that grows a little."""
-    return View(parts=max(FEWEST_PARTS, PARTS_A_SLOT * slots))
+    return AggregateState(parts=max(FEWEST_PARTS, PARTS_A_SLOT * slots))
 
 
-def decide_absorbed(view: View, fresh_rows: int) -> tuple[int, ...]:
+def decide_absorbed(aggregate: AggregateState, fresh_rows: int) -> tuple[int, ...]:
     """The generations that a step's block takes in, given an upper bound of its own rows."""
     rows: dict[int, int] = {}
-    for block in view.blocks:
+    for block in aggregate.blocks:
         rows[block.generation] = rows.get(block.generation, 0) + block.rows
     chosen: list[int] = []
     taken = max(1, fresh_rows)
@@ -42,12 +42,12 @@ def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
     A row with its result time repeats only while some stream may still bring a row that old. A row with the event time
     of a stream repeats while that stream's row may come, or may still be joined.
     """
-    summary = plan.summary
-    if summary is None or summary.bounded_by is None:
+    aggregation = plan.aggregation
+    if aggregation is None or aggregation.bounded_by is None:
         return None
     limits: list[int | None] = list(watermarks)
-    if summary.bounded_by != "result":
-        own = summary.bounded_by
+    if aggregation.bounded_by != "result":
+        own = aggregation.bounded_by
         reaches = plan.retention_us[own]
         limits = [
             watermark if other == own else _earlier(watermark, reaches[other])
@@ -63,12 +63,12 @@ def forgettable_in_order(plan: JoinPlan, frontier_us: int | None) -> int | None:
     Later results are not older than the frontier. Those with the event time of a stream's row are no newer than that
     may still be joined, and the row is no newer than the first result of it.
     """
-    summary = plan.summary
-    if summary is None or summary.bounded_by is None or frontier_us is None:
+    aggregation = plan.aggregation
+    if aggregation is None or aggregation.bounded_by is None or frontier_us is None:
         return None
-    if summary.bounded_by == "result":
+    if aggregation.bounded_by == "result":
         return frontier_us
-    own = summary.bounded_by
+    own = aggregation.bounded_by
     reaches = [reach for other, reach in enumerate(plan.retention_us[own]) if other != own]
     known = [reach for reach in reaches if reach is not None]
     return frontier_us - max(0, *known) if len(known) == len(reaches) else None

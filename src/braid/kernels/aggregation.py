@@ -18,29 +18,29 @@ import pyarrow.compute as pc
 from braid.errors import PredicateError
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
-from braid.plan.summary import Call, Summary
+from braid.plan.aggregation import Aggregation, Call
 
 HASH, TIME, ROWS, FRESH = "#hash", "#time", "#rows", "#fresh"
 EVERYTHING = "g"
 LARGEST = (1 << 63) - 1
 
 
-def unit_rows(summary: Summary, results: pa.RecordBatch) -> list[pa.Table]:
+def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Table]:
     """Every result as the partial summary of itself alone, one table a number."""
-    groups = {f"g{n}": _normal(results.column(n)) for n in range(summary.groups)}
+    groups = {f"g{n}": _normal(results.column(n)) for n in range(aggregation.groups)}
     if not groups:
         groups = {EVERYTHING: pa.array(np.zeros(results.num_rows, np.int8))}
     times = {}
-    if summary.time_of is not None:
+    if aggregation.time_of is not None:
         times = {TIME: results.column(results.num_columns - 1).cast(pa.int64())}
     main = {**groups, **times}
-    if not summary.is_distinct:
+    if not aggregation.is_distinct:
         main[ROWS] = pa.array(np.ones(results.num_rows, np.int64))
-    for number, call in enumerate(summary.calls):
+    for number, call in enumerate(aggregation.calls):
         main |= _unit_columns(number, call, results)
     tables = [pa.table(main)]
-    for number in summary.sets:
-        values = [_normal(results.column(n)) for n in summary.calls[number].arguments]
+    for number in aggregation.sets:
+        values = [_normal(results.column(n)) for n in aggregation.calls[number].arguments]
         table = pa.table({**groups, **{f"v{n}": value for n, value in enumerate(values)}, **times})
         for n in range(len(values)):
             table = table.filter(table[f"v{n}"].is_valid())
@@ -48,34 +48,34 @@ def unit_rows(summary: Summary, results: pa.RecordBatch) -> list[pa.Table]:
     return tables
 
 
-def add_up(summary: Summary, number: int, tables: Sequence[pa.Table], apart: bool = False) -> pa.Table:
+def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], apart: bool = False) -> pa.Table:
     """One table of the given number from several, a row for each of its keys; `apart`: and for each time."""
     plain = [table.drop_columns([HASH]) if HASH in table.column_names else table for table in tables]
     whole = pa.concat_tables(plain, promote_options="default")
-    keys = key_columns(summary, number, whole, apart)
+    keys = key_columns(aggregation, number, whole, apart)
     totals = [name for name in whole.column_names if name not in keys]
-    _require_room(summary, whole, totals)
+    _require_room(aggregation, whole, totals)
     grouped = whole.group_by(keys, use_threads=False)
-    added = grouped.aggregate([(name, _how(summary, name)) for name in totals])
+    added = grouped.aggregate([(name, _how(aggregation, name)) for name in totals])
     return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
 
 
-def key_columns(summary: Summary, number: int, table: pa.Table, apart: bool = False) -> list[str]:
+def key_columns(aggregation: Aggregation, number: int, table: pa.Table, apart: bool = False) -> list[str]:
     """The columns whose values a row stands for.
 
     A set that slides keeps the newest time of each value; another one, and a distinct selection, keeps the first.
     """
     keys = [name for name in table.column_names if name[0] in "gv"]
-    by_time = apart or (number == 0 and not summary.is_distinct)
+    by_time = apart or (number == 0 and not aggregation.is_distinct)
     return [*keys, TIME] if by_time and TIME in table.column_names else keys
 
 
-def with_hashes(summary: Summary, number: int, table: pa.Table) -> pa.Table:
+def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Table:
     """The table with the hash of what it is looked up by, sorted by it.
 
     A set is looked up by group and value, to see which are new; one that slides by group, to count it anew.
     """
-    names = [name for name in table.column_names if name[0] == "g" or (name[0] == "v" and not summary.slides)]
+    names = [name for name in table.column_names if name[0] == "g" or (name[0] == "v" and not aggregation.slides)]
     hashes = row_hashes([table[name] for name in names], table.num_rows)
     order = np.argsort(hashes, kind="stable")
     return table.take(pa.array(order)).append_column(HASH, pa.array(hashes[order])).combine_chunks()
@@ -89,9 +89,9 @@ def group_hashes(table: pa.Table) -> Keys:
     return row_hashes([table[name] for name in group_names(table)], table.num_rows)
 
 
-def unseen(summary: Summary, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
+def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
     """The rows of `fresh` that are not in `known`, which has all that share a hash with them; their first times too."""
-    keys = key_columns(summary, number, fresh)
+    keys = key_columns(aggregation, number, fresh)
     times = [name for name in fresh.column_names if name == TIME and name not in keys]
     both = [marked_as(0, fresh.select([*keys, *times])), marked_as(1, known.select(keys))]
     marked = pa.concat_tables(both, promote_options="default")
@@ -118,25 +118,25 @@ def marked_as(mark: int, table: pa.Table) -> pa.Table:
     return table.append_column(FRESH, pa.array(np.full(table.num_rows, mark, np.int8)))
 
 
-def finish(summary: Summary, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
+def finish(aggregation: Aggregation, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
     """What leaves: groups with their values. `sets` has, where the summary slides, the live values of each set."""
-    arrays = [_chunk(groups[f"g{n}"]) for n in range(summary.groups)]
-    wanted = [field.type for field in summary.schema]
-    for number, call in enumerate(summary.calls):
+    arrays = [_chunk(groups[f"g{n}"]) for n in range(aggregation.groups)]
+    wanted = [field.type for field in aggregation.schema]
+    for number, call in enumerate(aggregation.calls):
         if number in sets:
             groups = groups.append_column(f"n{number}", _counted(groups, sets[number]))
-        arrays.append(_value(groups, number, call, wanted[summary.groups + number]))
+        arrays.append(_value(groups, number, call, wanted[aggregation.groups + number]))
     typed = [array if array.type.equals(kind) else array.cast(kind) for array, kind in zip(arrays, wanted, strict=True)]
-    return pa.RecordBatch.from_arrays(typed, schema=summary.schema)
+    return pa.RecordBatch.from_arrays(typed, schema=aggregation.schema)
 
 
-def total_of_nothing(summary: Summary) -> pa.RecordBatch:
+def total_of_nothing(aggregation: Aggregation) -> pa.RecordBatch:
     """What leaves of an aggregation without groups while there are no results: counts of 0, else NULL."""
-    counted = [call.function in ("count", "count_distinct") for call in summary.calls]
+    counted = [call.function in ("count", "count_distinct") for call in aggregation.calls]
     arrays = [
-        pa.array([0 if counts else None], field.type) for counts, field in zip(counted, summary.schema, strict=True)
+        pa.array([0 if counts else None], field.type) for counts, field in zip(counted, aggregation.schema, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=summary.schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=aggregation.schema)
 
 
 def only_group() -> pa.Table:
@@ -166,13 +166,13 @@ def _sum_type(call: Call, kind: pa.DataType) -> pa.DataType:
     return pa.int64() if call.function == "sum" and pa.types.is_integer(kind) else pa.float64()
 
 
-def _how(summary: Summary, name: str) -> str:
-    if name == TIME and not summary.slides:
+def _how(aggregation: Aggregation, name: str) -> str:
+    if name == TIME and not aggregation.slides:
         return "min"
     if name in (TIME, FRESH):
         return "max"
     if name[0] == "m":
-        return summary.calls[int(name[1:])].function
+        return aggregation.calls[int(name[1:])].function
     return "sum"
 
 
@@ -205,16 +205,16 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_] | None:
     return None if column.null_count == 0 else column.is_null().to_numpy(zero_copy_only=False)
 
 
-def _require_room(summary: Summary, table: pa.Table, totals: list[str]) -> None:
+def _require_room(aggregation: Aggregation, table: pa.Table, totals: list[str]) -> None:
     """Refuse a sum of whole numbers that 64 bits cannot hold, as Spark's ANSI mode does."""
     for name in totals:
-        if not summary.ansi or name[0] != "s" or table[name].type != pa.int64():
+        if not aggregation.ansi or name[0] != "s" or table[name].type != pa.int64():
             continue
         edges = pc.min_max(table[name])
         largest = max(abs(edges["min"].as_py() or 0), abs(edges["max"].as_py() or 0))
         if largest * table.num_rows <= LARGEST:
             continue
-        keys = key_columns(summary, 0, table)
+        keys = key_columns(aggregation, 0, table)
         exact = table.select(keys).append_column("wide", table[name].cast(pa.decimal128(19, 0)))
         sums = exact.group_by(keys, use_threads=False).aggregate([("wide", "sum")])["wide_sum"]
         extremes = pc.min_max(sums)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from braid.plan.aggregation import Aggregation
 from braid.plan.expressions import Column
 from braid.plan.predicate import Conjunct, Output
-from braid.plan.summary import Summary
 
 
 @dataclass(frozen=True)
-class StreamQuestion:
+class LogicalStream:
     """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates;
     `window_rows`: a row must be among so many.
 
@@ -37,19 +37,19 @@ class StreamQuestion:
 
 
 @dataclass(frozen=True)
-class Question:
+class LogicalPlan:
     """A join as asked for; `leaving` are the columns that leave it.
 
     The last output of an `ordered` one is the result time, which does not leave.
     """
 
-    streams: tuple[StreamQuestion, ...]
+    streams: tuple[LogicalStream, ...]
     conjuncts: tuple[Conjunct, ...]
     outputs: tuple[Output, ...]
     output_schema: pa.Schema
-    leaving: pa.Schema
+    sink_schema: pa.Schema
     time_zone: str
     ansi: bool
     case_sensitive: bool
-    summary: Summary | None = None
+    aggregation: Aggregation | None = None
     ordered: bool = False

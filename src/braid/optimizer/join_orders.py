@@ -12,7 +12,7 @@ from collections.abc import Sequence as Several
 from braid.optimizer.indexes import usable_ranges
 from braid.optimizer.ranges import Range
 from braid.plan.expressions import Call, Column
-from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, Sequence, Stage
+from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, ProbeOrder, Stage
 from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
 
@@ -22,7 +22,7 @@ Order = tuple[int, ...]
 Seen = dict[tuple[int, int, tuple[int, ...]], float]
 
 
-def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[Order, ...]:
+def choose_join_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[Order, ...]:
     """For each head the streams in the order they are looked up.
 
     What was seen of a lookup counts only after the same streams: a chain's end has few partners after its middle, and
@@ -30,23 +30,29 @@ def choose_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[Order, ...]
     """
     seen = seen_matches(fanouts)
     everything = range(len(plan.streams))
-    return tuple(greedy_order(plan, head, [n for n in everything if n != head], seen) for head in everything)
+    return tuple(
+        greedy_order(plan, delta_stream, [n for n in everything if n != delta_stream], seen)
+        for delta_stream in everything
+    )
 
 
-def build_sequences(plan: JoinPlan, orders: Several[Order]) -> list[Sequence]:
+def build_probe_orders(plan: JoinPlan, join_orders: Several[Order]) -> list[ProbeOrder]:
     """The join steps of every head; shorter sequences start later, so that all end together."""
-    rounds = max(len(order) for order in orders)
-    return [build_sequence(plan, head, order, rounds - len(order)) for head, order in enumerate(orders)]
+    rounds = max(len(order) for order in join_orders)
+    return [
+        build_probe_order(plan, delta_stream, order, rounds - len(order))
+        for delta_stream, order in enumerate(join_orders)
+    ]
 
 
-def build_sequence(plan: JoinPlan, head: int, order: Order, start: int = 0) -> Sequence:
+def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: int = 0) -> ProbeOrder:
     """The join steps of a head for a given order of streams and derived streams."""
-    joined: list[tuple[int, ...]] = [(head,)]
+    joined: list[tuple[int, ...]] = [(delta_stream,)]
     probes = []
     for number in order:
         probes.append(build_probe(plan, joined[-1], number))
         joined.append((*joined[-1], *plan.members(number)))
-    return Sequence(head, tuple(probes), tuple(joined), start)
+    return ProbeOrder(delta_stream, tuple(probes), tuple(joined), start)
 
 
 def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
@@ -70,22 +76,22 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
 
 def seen_matches(fanouts: Several[Fanout]) -> Seen:
     """The matches a row that lookups gave, where enough were seen to believe it."""
-    return {(f.head, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
+    return {(f.delta_stream, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
 
 
-def greedy_order(plan: JoinPlan, head: int, others: Several[int], seen: Seen) -> Order:
+def greedy_order(plan: JoinPlan, delta_stream: int, others: Several[int], seen: Seen) -> Order:
     """Some streams in the order in which the fewest matches per row of the head are expected."""
-    joined, left = [head], list(others)
+    joined, left = [delta_stream], list(others)
     while left:
-        best = min(left, key=lambda stream: expected_matches(plan, head, tuple(joined), stream, seen))
+        best = min(left, key=lambda stream: expected_matches(plan, delta_stream, tuple(joined), stream, seen))
         joined.append(best)
         left.remove(best)
     return tuple(joined[1:])
 
 
-def expected_matches(plan: JoinPlan, head: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
+def expected_matches(plan: JoinPlan, delta_stream: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
     """The matches that a row of the `joined` streams finds in another, as seen, or else as its access path promises."""
-    known = seen.get((head, stream, tuple(sorted(joined))))
+    known = seen.get((delta_stream, stream, tuple(sorted(joined))))
     return expected_access(plan, joined, stream) if known is None else known
 
 
