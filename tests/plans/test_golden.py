@@ -82,7 +82,7 @@ def test_one_stage_is_part_of_the_whole(spark: SparkSession, capsys: pytest.Capt
     query = two("o.k = q.k")(spark)
     query.explain()
     whole = capsys.readouterr().out
-    for stage in ("question", "physical", "layout"):
+    for stage in ("logical", "physical", "layout"):
         query.explain(stage)
         assert capsys.readouterr().out.strip() in whole
 

@@ -56,7 +56,7 @@ IDLE_MS = 50
 def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small pieces, few files, so that small cases pass every way."""
     for module, name, value in (
-        (partials, "ROWS_HELD", 5),
+        (partials, "MAX_BUFFERED_ROWS", 5),
         (aggregate_state, "FEWEST_PARTS", 3),
         (buffering, "ROWS_PER_SEGMENT", 3),
         (release, "ROWS_AT_ONCE", 4),

@@ -31,7 +31,7 @@ CRASHED = [int(ONLY)] if ONLY else list(range(9100, 9125))
 @pytest.fixture(autouse=True)
 def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are held, and few parts, so that small cases pass every way."""
-    monkeypatch.setattr(partials, "ROWS_HELD", 5)
+    monkeypatch.setattr(partials, "MAX_BUFFERED_ROWS", 5)
     monkeypatch.setattr(aggregate_state, "FEWEST_PARTS", 3)
 
 

@@ -244,8 +244,8 @@ def fill(directory: Path) -> IO[bytes]:
 @pytest.mark.parametrize(
     ("full", "fragments"),
     [
-        ("checkpoint/blocks", ["The join of a, b failed in batch 3", "Could not write", "/checkpoint/blocks/"]),
-        ("output", ["The join of a, b failed in batch 3", "Could not write", "/output/_braid_staging/"]),
+        ("checkpoint/blocks", ["The join of a, b failed in step 3", "Could not write", "/checkpoint/blocks/"]),
+        ("output", ["The join of a, b failed in step 3", "Could not write", "/output/_braid_staging/"]),
         ("checkpoint/spark", ["Spark could not write"]),
         ("checkpoint", []),
     ],

@@ -221,7 +221,7 @@ def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table,
     with pytest.raises(errors.PredicateError) as caught:
         table.run(predicate, select=select)
     message = str(caught.value)
-    fragments = ["The join of o, q failed in batch 1", *causes, "Hint: "]
+    fragments = ["The join of o, q failed in step 1", *causes, "Hint: "]
     assert all(fragment in message for fragment in fragments), message
     assert all(o < 2 and q < 12 for o, q in table.results()), "results of the failed batch were published"
 
@@ -235,7 +235,7 @@ def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table,
 )
 def test_a_corrected_predicate_goes_on_with_the_failed_batch(table: Table, broken: str, guarded: str) -> None:
     for _ in range(2):
-        with pytest.raises(errors.PredicateError, match="batch 1"):
+        with pytest.raises(errors.PredicateError, match="step 1"):
             table.run(broken)
     before = table.results()
     assert before == every_pair(lambda o, q: o[0] < 2 and q[0] < 12 and o[2] / q[3] > 2)
@@ -297,7 +297,7 @@ def test_a_python_predicate_that_misbehaves(table: Table, function: Callable[...
     with pytest.raises(errors.PredicateError) as caught:
         table.run(braid.udf(function, "o.v", "q.d"))
     message = str(caught.value)
-    named = [f"The join of o, q failed in batch 1: The Python predicate {function.__name__}", *fragments]
+    named = [f"The join of o, q failed in step 1: The Python predicate {function.__name__}", *fragments]
     assert all(fragment in message for fragment in named), message
 
     run = table.run(braid.udf(renamed(working, function.__name__), "o.v", "q.d"))

@@ -95,7 +95,7 @@ def test_a_refusal_is_told_and_stops_nothing(
     monkeypatch.setattr(executors, "request_total", request_total)
     monkeypatch.setattr("pyspark.SparkContext.getConf", lambda _: conf)
     run = place.run(query)
-    assert said(run)[0].startswith("asked Spark for 2 executors in vain: ")
+    assert said(run)[0].startswith("asked Spark for 2 executors without effect: ")
     assert reason in said(run)[0]
     assert reason in caplog.text
     assert len(place.rows()) == ROWS * STEPS * STEPS

@@ -144,7 +144,7 @@ def test_a_write_refused_to_workers_is_explained_and_loses_nothing(
     with store.denying("s3:PutObject", f"{key_of(job.output)}/{STAGING}/*"), pytest.raises(StorageError) as caught:
         start(spark, job).awaitTermination()
     message = str(caught.value)
-    assert "The join of a, b failed in batch 0: its storage refused an operation" in message
+    assert "The join of a, b failed in step 0: its storage refused an operation" in message
     assert f"Could not write {BUCKET}/{key_of(job.output)}/{STAGING}/" in message
     assert "ACCESS_DENIED" in message
     assert "Hint: Free space on that storage or make it writable, then start the query again" in message

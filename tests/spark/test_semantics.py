@@ -326,7 +326,7 @@ def test_an_error_that_remains_fails_the_run(feed: Callable[..., Feed], place: P
     orders, quotes = feed("o").add((1, at(0), 6)).add((2, at(1), 8)), feed("q").add((1, at(0), 2)).add((2, at(1), 0))
     query = pair(orders.stream, quotes.stream)
     run = place.start(query.on("o.k / q.k > 2"))
-    with pytest.raises(errors.PredicateError, match=r"o, q.*batch 1") as caught:
+    with pytest.raises(errors.PredicateError, match=r"o, q.*step 1") as caught:
         run.awaitTermination()
     assert "DIVIDE_BY_ZERO" in str(caught.value) or "zero" in str(caught.value).lower()
     assert isinstance(run.exception(), errors.PredicateError)

@@ -57,14 +57,14 @@ def analyze_grouping(analyzer: Analyzer, groups: Sequence[str], calls: Sequence[
 
 def _analyze_call(analyzer: Analyzer, text: str, first: int, arguments: list[Output]) -> tuple[Call, str, str]:
     """One aggregate; its arguments are appended to those of the calls before it."""
-    function, inner, alias, different = analyzer.aggregate_call(text)
+    function, inner, alias, is_distinct = analyzer.aggregate_call(text)
     if function not in FUNCTIONS:
         raise UnsupportedExpressionError(
             f"The aggregate {text.strip()} is not one that Braid keeps: it has {', '.join(FUNCTIONS)} and "
             "count(DISTINCT ...).",
             hint="Compute others on the results, or from these.",
         )
-    if different and function not in ("count", "min", "max"):
+    if is_distinct and function not in ("count", "min", "max"):
         raise UnsupportedExpressionError(
             f"The aggregate {text.strip()} is over different values, which only count(DISTINCT ...) can be.",
             hint="Leave DISTINCT out, or count.",
@@ -73,11 +73,11 @@ def _analyze_call(analyzer: Analyzer, text: str, first: int, arguments: list[Out
     for output in taken:
         require_plain(output, text.strip(), NUMBERS if function in ("sum", "avg") else PLAIN)
     type_json = analyzer.aggregate_type(function, [output.sql for output in taken], text.strip())
-    if function == "count" and not different and all(_is_constant(output) for output in taken):
+    if function == "count" and not is_distinct and all(_is_constant(output) for output in taken):
         taken = []
     places = tuple(first + len(arguments) + n for n in range(len(taken)))
     arguments += taken
-    kind: Function = "count_distinct" if function == "count" and different else FUNCTIONS[function]
+    kind: Function = "count_distinct" if function == "count" and is_distinct else FUNCTIONS[function]
     return Call(kind, places), alias, type_json
 
 

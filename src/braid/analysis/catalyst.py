@@ -53,11 +53,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and everything below it, parents first; trees may be deeper than Python's stack."""
-        order_state = [self]
-        while order_state:
-            node = order_state.pop()
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
-            order_state += reversed(node.children)
+            pending += reversed(node.children)
 
     @cached_property
     def depth(self) -> int:
@@ -80,11 +80,11 @@ class Node:
 
 def operands(node: Node, kind: str) -> tuple[Node, ...]:
     """What a chain of one associative operator combines, in order, however it is nested."""
-    found, order_state = [], [node]
-    while order_state:
-        node = order_state.pop()
+    found, pending = [], [node]
+    while pending:
+        node = pending.pop()
         if node.kind == kind:
-            order_state += reversed(node.children)
+            pending += reversed(node.children)
         else:
             found.append(node)
     return tuple(found)

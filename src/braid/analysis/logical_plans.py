@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 def plan_nodes(frame: DataFrame) -> Iterator[tuple[str, Any]]:
     """Every node with the simple name of its class, the root first."""
-    order_state = [frame._jdf.queryExecution().analyzed()]
-    while order_state:
-        node = order_state.pop()
+    pending = [frame._jdf.queryExecution().analyzed()]
+    while pending:
+        node = pending.pop()
         yield str(node.getClass().getSimpleName()), node
         children = node.children()
-        order_state += [children.apply(number) for number in range(children.size())]
+        pending += [children.apply(number) for number in range(children.size())]

@@ -37,14 +37,14 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 def may_raise(node: Node) -> bool:
     """Whether some row could make a resolved expression raise."""
-    order_state = [node]
-    while order_state:
-        node = order_state.pop()
+    pending = [node]
+    while pending:
+        node = pending.pop()
         if node.foldable and _has_value(node):
             continue
         if not _is_safe(node):
             return True
-        order_state += node.children
+        pending += node.children
     return False
 
 

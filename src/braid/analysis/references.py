@@ -147,9 +147,9 @@ class Names:
 
 def references(node: Node, parameters: tuple[str, ...] = ()) -> Iterator[Reference]:
     """The column references of a parsed tree; `parameters` are those of the lambdas around it."""
-    order_state = [(node, parameters)]
-    while order_state:
-        node, parameters = order_state.pop()
+    pending = [(node, parameters)]
+    while pending:
+        node, parameters = pending.pop()
         if node.kind == "UnresolvedAttribute":
             yield _reference(node)
         elif node.kind == "UnresolvedNamedLambdaVariable":
@@ -159,9 +159,9 @@ def references(node: Node, parameters: tuple[str, ...] = ()) -> Iterator[Referen
         elif node.kind == "LambdaFunction":
             body, *declared = node.children
             names = (_reference(child).parts[0].lower() for child in declared)
-            order_state.append((body, (*parameters, *names)))
+            pending.append((body, (*parameters, *names)))
         else:
-            order_state += [(child, parameters) for child in reversed(node.children)]
+            pending += [(child, parameters) for child in reversed(node.children)]
 
 
 def rewrite(text: str, resolved: Sequence[Resolved]) -> str:

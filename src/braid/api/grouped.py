@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn, get_args
 
 from braid.analysis import analyze_grouping
-from braid.api.habits import GROUPED, refuse_attribute
+from braid.api.missing_methods import GROUPED, refuse_attribute
 from braid.errors import QueryError
 from braid.plan.aggregation import Updates
 from braid.plan.durations import duration_us

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.analysis import AnalyzedStream, Analyzer, Grouping, require_few, require_plain
-from braid.api.asking import ask_stream, check_alike, check_counted
 from braid.api.columns import arrow_schema
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
-from braid.api.habits import JOIN, refuse_arguments, refuse_attribute
+from braid.api.logical_streams import check_alike, check_row_based, logical_stream
+from braid.api.missing_methods import JOIN, refuse_arguments, refuse_attribute
 from braid.api.ordered import read_ordering
 from braid.api.selection import Selection
 from braid.api.stream import Stream
@@ -49,7 +49,7 @@ class Join:
     grouping: Grouping | None = None
     over_us: int | None = None
     updates: Updates = "batched"
-    different: bool = False
+    is_distinct: bool = False
     elasticity: Elasticity | None = None
     ordering: Ordering | None = None
 
@@ -91,16 +91,16 @@ class Join:
         return replace(self, outputs=self._analyzer.selection(expressions))
 
     def distinct(self) -> Join:
-        """Let each different selected row out once, when it first appears."""
+        """Emit each distinct selected row once, when it first appears."""
         self._refuse_grouped(".distinct")
         for output in self._selection.chosen:
             require_plain(output, f"distinct: {output.name}")
-        return replace(self, different=True)
+        return replace(self, is_distinct=True)
 
     def groupBy(self, *expressions: str) -> Grouped:
         """Groups of results, to be aggregated with `.agg`; without expressions all results are one group."""
         self._refuse_grouped(".groupBy")
-        if self.different or self.outputs is not None:
+        if self.is_distinct or self.outputs is not None:
             raise QueryError(
                 ".groupBy takes a join without .select and .distinct: groups and aggregates are its selection.",
                 hint='For example join.groupBy("o.symbol").agg("count(*) AS n").',
@@ -133,7 +133,7 @@ class Join:
         Every period a subgroup's load is compared with `low` and `high`, shares of the `capacity` of its units; after
         `patience` equal wishes in a row it gets as many units as bring it to `target`, within the bounds.
         """
-        asked = read_elasticity(
+        requested = read_elasticity(
             low=low,
             high=high,
             target=target,
@@ -143,7 +143,7 @@ class Join:
             min_units=min_units,
             max_units=max_units,
         )
-        return replace(self, elasticity=asked)
+        return replace(self, elasticity=requested)
 
     def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
         """Let results leave in non-decreasing `result_time`, over the whole life of the query.
@@ -162,7 +162,7 @@ class Join:
         return self._plan
 
     def explain(self, stage: str | None = None) -> None:
-        """Print the plan: all of it, or one stage (question, physical, layout)."""
+        """Print the plan: all of it, or one stage (logical, physical, layout)."""
         print(explain_query(self._logical_plan, self._plan, self.strategy, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
@@ -232,7 +232,7 @@ class Join:
             grouping=self.grouping,
             over_us=self.over_us,
             updates=self.updates,
-            different=self.different,
+            is_distinct=self.is_distinct,
             ordered=self.ordering is not None,
         )
 
@@ -249,11 +249,11 @@ class Join:
 
     @cached_property
     def _logical_plan(self) -> LogicalPlan:
-        check_counted(self.streams, self.ordering is not None)
+        check_row_based(self.streams, self.ordering is not None)
         settings, selection = self.settings, self._selection
         everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return LogicalPlan(
-            streams=tuple(ask_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
+            streams=tuple(logical_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=selection.computed,
             output_schema=arrow_schema(selection.computed_schema, settings.case_sensitive),

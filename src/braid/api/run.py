@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame
 
-from braid.api.habits import RUN, refuse_attribute
 from braid.api.interrupts import plain_interrupts
+from braid.api.missing_methods import RUN, refuse_attribute
 from braid.errors import BraidError
 from braid.spark.execution import Execution
 

@@ -28,7 +28,7 @@ class Selection:
     grouping: Grouping | None
     over_us: int | None
     updates: Updates
-    different: bool
+    is_distinct: bool
     ordered: bool
 
     @cached_property
@@ -58,7 +58,7 @@ class Selection:
 
     def aggregation(self, ansi: bool) -> Aggregation | None:
         """What becomes of results that are not wanted one by one."""
-        if self.grouping is None and not self.different:
+        if self.grouping is None and not self.is_distinct:
             return None
         return Aggregation(
             groups=len(self.chosen) if self.grouping is None else len(self.grouping.groups),
@@ -100,7 +100,7 @@ class Selection:
     @cached_property
     def _bounded_by(self) -> int | Literal["result"] | None:
         """Whose time, among the selected columns, bounds how long a distinct row may come again."""
-        if not self.different:
+        if not self.is_distinct:
             return None
         read = {o.expression.name for o in self.chosen if isinstance(o.expression, Column)}
         if RESULT_TIME in read:

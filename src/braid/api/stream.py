@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, NumericType, StructType, TimestampNTZType, TimestampType
 
 from braid.analysis.logical_plans import plan_nodes
-from braid.api.habits import STREAM, refuse_attribute
+from braid.api.missing_methods import STREAM, refuse_attribute
 from braid.api.types import stream_problem
 from braid.api.windows import LastRows, Unbounded, Window, read_limit, read_window
 from braid.errors import StreamError, WatermarkWarning

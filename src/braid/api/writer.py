@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from braid.api.habits import WRITER, refuse_attribute
+from braid.api.missing_methods import WRITER, refuse_attribute
 from braid.api.run import Run
 from braid.api.triggers import read_trigger
 from braid.control.elasticity import Elasticity

@@ -24,7 +24,7 @@ CITY_METRES = 40_000
 BLOCK_METRES = 250
 NOISE_METRES = 3.0
 MEAN_DELAY_SECONDS = 0.4
-HELD_BACK = 0.0005
+DELAYED_SHARE = 0.0005
 SCHEMA = pa.schema(
     [("vehicle", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("x", pa.float64()), ("y", pa.float64())]
 )
@@ -98,7 +98,7 @@ def _sent(fleet: Fleet, number: int) -> Reports:
     ticks = np.tile(np.arange(0, FILE_SECONDS, REPORT_SECONDS), fleet.vehicles)
     seconds = number * FILE_SECONDS + ticks + noise.uniform(0, REPORT_SECONDS, len(vehicle))
     delay = np.minimum(noise.exponential(MEAN_DELAY_SECONDS, len(vehicle)), 3.0)
-    delay[noise.random(len(vehicle)) < HELD_BACK] = FILE_SECONDS
+    delay[noise.random(len(vehicle)) < DELAYED_SHARE] = FILE_SECONDS
     x, y = _places(fleet, vehicle, seconds)
     return Reports(
         vehicle,

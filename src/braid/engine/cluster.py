@@ -17,7 +17,7 @@ class Cluster(Protocol):
         """Between two steps: let the slots be as many as there are cores now."""
         ...
 
-    def ask_for(self, layout: Layout) -> str | None:
+    def request_cores(self, layout: Layout) -> str | None:
         """Ask for the cores that a layout can use; what was asked and what came of it, None if nothing was."""
         ...
 

@@ -84,7 +84,7 @@ class ProbeCommand:
             step=content["step"],
             run=content["run"],
             admission=Admission(**content["admission"]),
-            rank_indexes=_rulers(content),
+            rank_indexes=_rank_indexes(content),
             layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
             blocks=tuple(Block.from_json(block) for block in content["blocks"]),
             join_orders=tuple(tuple(order) for order in content["join_orders"]),
@@ -180,7 +180,7 @@ class RankCommand:
     @staticmethod
     def from_json(content: dict[str, Any]) -> RankCommand:
         arrival_logs = tuple(ArrivalLogFrom(**arrival_log) for arrival_log in content["arrival_logs"])
-        return RankCommand(**{**content, "arrival_logs": arrival_logs, "rank_indexes": _rulers(content)})
+        return RankCommand(**{**content, "arrival_logs": arrival_logs, "rank_indexes": _rank_indexes(content)})
 
 
 Command = IngestCommand | ProbeCommand | AggregateCommand | ReleaseCommand | RankCommand
@@ -196,5 +196,5 @@ def decode(text: str) -> dict[str, Any]:
     return content
 
 
-def _rulers(content: dict[str, Any]) -> tuple[RankIndexFile, ...]:
+def _rank_indexes(content: dict[str, Any]) -> tuple[RankIndexFile, ...]:
     return tuple(RankIndexFile(**rank_index) for rank_index in content["rank_indexes"])

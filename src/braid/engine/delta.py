@@ -45,7 +45,7 @@ def delta_of(
         watermarks=start.times.watermarks,
         idle=start.times.idle,
         layout=layout,
-        join_orders=_orders(in_shape(plan, layout.tree), manifest),
+        join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
         blocks=tuple(_input_block(report, step, layout) for report in reports if report["block"]),
         newest=newest_times(plan, reports),
         input_rows=tuple(_total(reports, stream.number, "rows") for stream in plan.streams),
@@ -59,7 +59,7 @@ def delta_of(
         follows=identity_of(manifest),
         planned=start.planned,
     )
-    return delta if decision is None else _with_turn(delta, decision, reports)
+    return delta if decision is None else _with_decision(delta, decision, reports)
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
@@ -70,7 +70,7 @@ def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
     )
 
 
-def _with_turn(delta: DeltaRecord, decision: OrderDecision, reports: Reports) -> DeltaRecord:
+def _with_decision(delta: DeltaRecord, decision: OrderDecision, reports: Reports) -> DeltaRecord:
     return replace(
         delta,
         frontier_us=decision.frontier_us,
@@ -81,7 +81,7 @@ def _with_turn(delta: DeltaRecord, decision: OrderDecision, reports: Reports) ->
     )
 
 
-def _orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
+def _join_orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
     """What each head looks up: as the tree has it, or as fewest matches are expected."""
     return choose_join_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
 

@@ -41,4 +41,4 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[
 def _successors(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
     """The subgroups of the newest layout that have the keys of a subgroup of an older one."""
     shared = math.gcd(older.groups[stream], newest.groups[stream])
-    return [heir for heir in range(newest.groups[stream]) if heir % shared == group % shared]
+    return [successor for successor in range(newest.groups[stream]) if successor % shared == group % shared]

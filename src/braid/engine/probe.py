@@ -10,7 +10,7 @@ from braid.control.keeping import decide_rewrites, split_expired
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
 from braid.engine.ordered.keeper import admission_of
-from braid.engine.rebuilding import rebuild_derived
+from braid.engine.rebuilding import rebuild_intermediate
 from braid.engine.rounds import Found, run_rounds
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
@@ -50,9 +50,9 @@ def look_up(
         live = tuple(block for block in stored if block.stream < len(plan.streams))
         useless = tuple(block for block in stored if block.stream >= len(plan.streams))
         if plan.tree is not None and live:
-            rebuilt = rebuild_derived(plan, cluster, _order(cluster, manifest, delta, run, live))
+            rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live))
     live = (*live, *rebuilt.intermediate)
-    command = replace(_order(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
+    command = replace(_probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
     found = NOTHING
     if any(command.admission.starting(block) for block in command.blocks):
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
@@ -74,7 +74,7 @@ def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) 
     return (*older, delta.layout)
 
 
-def _order(
+def _probe_command(
     cluster: Cluster, manifest: Manifest, delta: DeltaRecord, run: str, blocks: tuple[Block, ...]
 ) -> ProbeCommand:
     aggregate = manifest.aggregate or new_aggregate(cluster.slots)

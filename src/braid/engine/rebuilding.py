@@ -16,10 +16,10 @@ from braid.optimizer.trees import rebuild_orders
 from braid.plan.join import JoinPlan
 
 
-def rebuild_derived(plan: JoinPlan, cluster: Cluster, order: ProbeCommand) -> Found:
-    """The blocks of all derived streams of the plan's tree; `order` has the stored blocks, without the step's own."""
-    admission = replace(order.admission, covers="earlier")
-    found = run_rounds(plan, cluster, replace(order, join_orders=rebuild_orders(plan), admission=admission))
-    before = order.step - 1
+def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
+    """The blocks of all derived streams of the plan's tree; `command` has the stored blocks, without the step's own."""
+    admission = replace(command.admission, covers="earlier")
+    found = run_rounds(plan, cluster, replace(command, join_orders=rebuild_orders(plan), admission=admission))
+    before = command.step - 1
     intermediate = tuple(replace(block, first_step=before, last_step=before) for block in found.intermediate)
     return replace(found, reports=[], intermediate=intermediate)

@@ -69,5 +69,5 @@ def require_success(plan: JoinPlan, reports: Sequence[dict[str, Any]], step: int
             raise_task_error(report)
     except PredicateError as error:
         names = ", ".join(stream.name for stream in plan.streams)
-        message = f"The join of {names} failed in batch {step}: {error.message}"
+        message = f"The join of {names} failed in step {step}: {error.message}"
         raise PredicateError(message, error.detail, error.hint) from None

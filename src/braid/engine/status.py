@@ -62,15 +62,15 @@ def explain_now(plan: JoinPlan, standing: Standing, state: str) -> str:
     """The status as text, a line per stream."""
     lines = ["== Now ==", f"state: {state}, after step {standing.step}"]
     for number, stream in enumerate(plan.streams):
-        said = [
+        parts = [
             f"newest row {iso_time(standing.newest_us[number]) or 'none yet'}",
             f"watermark {iso_time(standing.watermarks[number]) or 'none yet'}",
             f"{standing.stored_rows[number]:,} rows stored",
             f"{standing.late_rows[number]:,} late",
         ]
-        said += [f"{standing.buffered_rows[number]:,} buffered"] if plan.ordered else []
-        said += ["idle"] if standing.idle[number] else []
-        lines.append(f"{stream.name}: {', '.join(said)}")
+        parts += [f"{standing.buffered_rows[number]:,} buffered"] if plan.ordered else []
+        parts += ["idle"] if standing.idle[number] else []
+        lines.append(f"{stream.name}: {', '.join(parts)}")
     if plan.ordered:
         until = iso_time(standing.frontier_us)
         emitted = "nothing emitted yet" if until is None else f"emitted up to result_time {until}"

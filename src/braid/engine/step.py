@@ -27,7 +27,7 @@ from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, newest_times
 from braid.engine.history import History
 from braid.engine.loads import subgroup_loads
-from braid.engine.ordered.keeper import InOrder, OrderKeeper, raised, settled
+from braid.engine.ordered.keeper import OrderedStep, OrderKeeper, raised, settled
 from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import LookedUp, layouts_of, look_up
 from braid.engine.progress import Phases, step_progress
@@ -81,7 +81,7 @@ class StepRunner:
         self._layout = layout
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
-        self._asked_for: int | None = None
+        self._requested_epoch: int | None = None
         self._history = History(checkpoint, sink, owner)
         self.manifest = self._recover()
         self._silence = Silence(plan, now_ms())
@@ -174,7 +174,7 @@ class StepRunner:
         delta = self._checkpoint.read_delta(self.manifest)
         if delta is not None and delta.batch > self.manifest.batch:
             raise RecoveryError(
-                f"Batch {delta.batch} was taken in but not finished, so nothing can be let out before it.",
+                f"Batch {delta.batch} was taken in but not finished, so nothing can be emitted before it.",
                 hint="Start the query again: it finishes the batch first.",
             )
         if delta is not None:
@@ -206,7 +206,7 @@ class StepRunner:
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
         previous = self.manifest
-        asked = self._ask_for(delta.layout)
+        requests = self._request_cores(delta.layout)
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"):
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
@@ -214,9 +214,9 @@ class StepRunner:
             looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rank_indexes, corrected)
             ordered = self._emit(delta, ranked, looked.found.reports)
             summed = self._update_aggregate(delta, looked.found.reports, ordered)
-            sink_schema = looked.found.reports if summed is None else summed.reports
+            output_reports = looked.found.reports if summed is None else summed.reports
         with phases.phase("sink"):
-            files = [file for report in sink_schema for file in report["files"]]
+            files = [file for report in output_reports for file in report["files"]]
             if ordered is not None and self._plan.ordered:
                 files = ordered.released.files
             moves = self._sink.deliver(delta.step, self._owner.number, files)
@@ -228,9 +228,9 @@ class StepRunner:
                 manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
             if ordered is not None:
-                manifest = _in_order(self._plan, manifest, delta, ordered)
+                manifest = _with_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
-            progress["adaptations"] += asked + self._history.withdrawal(delta.step)
+            progress["adaptations"] += requests + self._history.withdrawal(delta.step)
             manifest = self._history.commit(replace(manifest, progress=progress))
             self.manifest = manifest
             # 4. Publish, and 5. forget what no kept record needs.
@@ -251,13 +251,13 @@ class StepRunner:
         if self._elasticity is not None:
             self._cluster.follow_cores()
 
-    def _ask_for(self, layout: Layout) -> list[str]:
+    def _request_cores(self, layout: Layout) -> list[str]:
         """Ask for the cores of a layout that is new, or new to this run; what came of it."""
-        if self._elasticity is None or self._asked_for == layout.epoch:
+        if self._elasticity is None or self._requested_epoch == layout.epoch:
             return []
-        self._asked_for = layout.epoch
-        said = self._cluster.ask_for(layout)
-        return [] if said is None else [said]
+        self._requested_epoch = layout.epoch
+        outcome = self._cluster.request_cores(layout)
+        return [] if outcome is None else [outcome]
 
     def _ingest(self, offer: Offer) -> DeltaRecord:
         """Take the rows of a batch in, and fix the step.
@@ -266,8 +266,8 @@ class StepRunner:
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
-        order = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits)
-        reports = self._cluster.ingest(order)
+        command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits)
+        reports = self._cluster.ingest(command)
         require_success(self._plan, reports, step)
         check = offer.check or self._silence.all_read(self._now_ms())
         idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
@@ -288,7 +288,7 @@ class StepRunner:
         return fixed
 
     def _update_aggregate(
-        self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: InOrder | None
+        self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: OrderedStep | None
     ) -> AggregateUpdate | None:
         """Add the step's results to the summary, if the query has one; in order those that left were added."""
         aggregation = self._plan.aggregation
@@ -300,7 +300,7 @@ class StepRunner:
             self._plan, aggregation, self._cluster, self.manifest.aggregate, delta, self._run, reports
         )
 
-    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> InOrder | None:
+    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> OrderedStep | None:
         """Let out in order what is due, if the query is ordered."""
         if self._keeper is None:
             return None
@@ -338,7 +338,7 @@ class StepRunner:
         )
 
 
-def _in_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: InOrder) -> Manifest:
+def _with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:
     """The manifest with what waits for its order."""
     marks = raised(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
     return replace(

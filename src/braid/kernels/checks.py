@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 Calls = Callable[[Conjunct, Pairs], AbstractContextManager[None]]
 
 MOST_SAID = 1000
-MEND = "Fix the function and start the query again: it continues with the same batch."
+MEND = "Fix the function and start the query again: it continues with the same step."
 NOT_TEXT = (
     "A string of Spark's may hold bytes that are no UTF-8. Let the function work on array.cast(pa.binary()), or keep "
     "such rows out by a condition before it, such as is_valid_utf8(s); then start the query again."

@@ -13,7 +13,7 @@ from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Side
 
-STAGES = ("question", "physical", "layout")
+STAGES = ("logical", "physical", "layout")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def explain(
             hint=f"Use one of {', '.join(STAGES)}; of a run, also now.",
         )
     parts = {
-        "question": lambda: _logical_plan(logical_plan, plan),
+        "logical": lambda: _logical_plan(logical_plan, plan),
         "physical": lambda: _physical(plan, probe_orders, observed),
         "layout": lambda: _layout(chosen, observed),
     }
@@ -80,7 +80,7 @@ def explain(
 
 
 def _logical_plan(logical_plan: LogicalPlan, plan: JoinPlan) -> str:
-    lines = ["== Question =="]
+    lines = ["== Logical =="]
     for stream in logical_plan.streams:
         window = _derived_window(plan, stream.number) if stream.automatic else _duration(stream.window_us)
         window = window if stream.window_rows is None else f"the last {stream.window_rows} rows"

@@ -36,7 +36,7 @@ from braid.engine.tasks.work import Locations, report_row, run_ingest
 from braid.errors import PredicateError, QueryError, shortened
 from braid.plan.join import KEEP, JoinPlan, part_column
 from braid.plan.layout import Layout
-from braid.spark.executors import ask_for_executors
+from braid.spark.executors import request_executors
 from braid.spark.job_failures import WorkerDied, explain_failure
 from braid.spark.jobs import REPORTS, ProbePipeline
 from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
@@ -68,8 +68,8 @@ class SparkCluster:
             self.close()
             self._anchor_to(slots)
 
-    def ask_for(self, layout: Layout) -> str | None:
-        return ask_for_executors(self._spark, layout)
+    def request_cores(self, layout: Layout) -> str | None:
+        return request_executors(self._spark, layout)
 
     def source(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
@@ -114,7 +114,7 @@ class SparkCluster:
             if found is None:
                 raise
             names = ", ".join(stream.name for stream in self._plan.streams)
-            message = f"The join of {names} failed in batch {command.step}: {found.message}"
+            message = f"The join of {names} failed in step {command.step}: {found.message}"
             raise PredicateError(message, f"{found.detail}\n{error.detail}", found.hint) from None
 
     def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:

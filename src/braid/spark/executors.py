@@ -23,7 +23,7 @@ TASK_CORES = "spark.task.cpus"
 UNLIMITED = 2**31 - 1
 
 
-def ask_for_executors(spark: SparkSession, layout: Layout) -> str | None:
+def request_executors(spark: SparkSession, layout: Layout) -> str | None:
     """Ask for as many as a layout can use; what was asked and what came of it, None where Spark decides alone."""
     conf = spark.sparkContext.getConf()
     if conf.get(ENABLED, "false") != "true":
@@ -35,8 +35,8 @@ def ask_for_executors(spark: SparkSession, layout: Layout) -> str | None:
         refusal = str(error).splitlines()[0]
     if refusal is None:
         return f"asks Spark for {wanted} executors, a core for each unit of the largest side"
-    logging.getLogger(__name__).warning("Spark was asked for %d executors in vain: %s", wanted, refusal)
-    return f"asked Spark for {wanted} executors in vain: {refusal}"
+    logging.getLogger(__name__).warning("Spark was asked for %d executors without effect: %s", wanted, refusal)
+    return f"asked Spark for {wanted} executors without effect: {refusal}"
 
 
 def read_allocation(conf: SparkConf) -> Allocation:

@@ -44,7 +44,7 @@ def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequ
     refused = STORAGE_FAILURES.search(text)
     if refused is not None:
         return StorageError(
-            f"The join of {names} failed in batch {step}: its storage refused an operation.",
+            f"The join of {names} failed in step {step}: its storage refused an operation.",
             detail=refused[1] or refused[2],
             hint="Free space on that storage or make it writable, then start the query again: nothing is lost.",
         )
@@ -53,22 +53,22 @@ def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequ
         more = f"\n  and {len(evaluated) - MOST_NAMED} more" if len(evaluated) > MOST_NAMED else ""
         whose = "The expression" if len(evaluated) == 1 else "One of the expressions"
         return PredicateError(
-            f"The join of {names} failed in batch {step}: an expression could not be evaluated.",
+            f"The join of {names} failed in step {step}: an expression could not be evaluated.",
             detail=f"{_cause(text)}\n{whose} that Spark evaluates there:\n{which}{more}",
             hint="Guard the expression (for example with try_divide or a condition written before it) and start the "
-            "query again: it continues with the same batch.",
+            "query again: it continues with the same step.",
         )
     if WORKER_DEATH.search(text):
         return WorkerDied(
-            f"The join of {names} failed in batch {step}: a Python worker process died.",
+            f"The join of {names} failed in step {step}: a Python worker process died.",
             detail=_cause(text),
             hint="Often the memory of the machine or container was used up (spark.executor.pyspark.memory, memory "
             "overhead). Start the query again: nothing is lost.",
         )
     return RunFailedError(
-        f"The join of {names} failed in batch {step}: a Spark job ended with an error.",
+        f"The join of {names} failed in step {step}: a Spark job ended with an error.",
         detail=shortened(without_stacks(text)),
-        hint="The batch runs again when the query is started again; nothing is lost.",
+        hint="The step runs again when the query is started again; nothing is lost.",
     )
 
 

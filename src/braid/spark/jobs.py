@@ -35,14 +35,14 @@ from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.join_orders import build_probe_orders
 from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, ProbeOrder, Stage
-from braid.spark.slot_functions import slot_orders
+from braid.spark.slot_functions import slot_commands
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches, spark_schema
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
 LISTS, SUMS = ("units", "lookups", "merged", "derived"), ("seconds", "cpu")
-REPORT, HEAD, ROUTE = "#report", "#head", "#route"
+REPORT, DELTA_STREAM, ROUTE = "#report", "#head", "#route"
 
 
 class ProbePipeline:
@@ -136,7 +136,7 @@ def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
     """What tasks hand to the JVM: the stored columns among `names`, the result time, and where the row stands."""
     fields = [field for schema in plan.schemas for field in schema if field.name in names]
     time = plan.schemas[0].field(plan.streams[0].time).with_name(RESULT_TIME)
-    own = [time, pa.field(HEAD, pa.int32()), pa.field(ROUTE, pa.int32()), pa.field(REPORT, pa.string())]
+    own = [time, pa.field(DELTA_STREAM, pa.int32()), pa.field(ROUTE, pa.int32()), pa.field(REPORT, pa.string())]
     return pa.schema([*fields, *own])
 
 
@@ -147,7 +147,7 @@ class WriteFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_orders(batches):
+        for content, task in slot_commands(batches):
             command = ProbeCommand.from_json(content)
             yield report_row(run_probe(self._plan, self._slots, self._locations, command, task))
 
@@ -159,7 +159,7 @@ class EmitFunction:
         self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_orders(batches):
+        for content, task in slot_commands(batches):
             command = ProbeCommand.from_json(content)
             run = ProbeRun(self._plan, self._slots, self._locations, command, task)
             try:
@@ -192,7 +192,7 @@ class CheckFunction:
             rows, reports = _apart(batch)
             for report in reports:
                 yield _report_only(self._schema, json.loads(report))
-            for delta_stream, part in _by_head(rows):
+            for delta_stream, part in _by_delta_stream(rows):
                 stage = self._stages[delta_stream]
                 if stage is None:
                     yield part
@@ -223,7 +223,7 @@ class ExchangeFunction:
         for batch in batches:
             rows, texts = _apart(batch)
             reports += texts
-            for delta_stream, part in _by_head(rows):
+            for delta_stream, part in _by_delta_stream(rows):
                 joined = probe_orders[delta_stream].after(command.last_round)
                 types = joined_types(plan, joined)
                 names = [name for name in part.schema.names if name in types]
@@ -266,7 +266,7 @@ def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
     for delta_stream, stage in enumerate(stages):
         texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
         cases.append(f"WHEN {delta_stream} THEN {' AND '.join(texts) or 'true'}")
-    return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{HEAD}` {' '.join(cases)} END END"
+    return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{DELTA_STREAM}` {' '.join(cases)} END END"
 
 
 def _emitted(
@@ -274,7 +274,7 @@ def _emitted(
 ) -> pa.RecordBatch:
     length = pairs.length
     arrays = flat_columns(plan, schema, pairs, joined)
-    arrays[schema.get_field_index(HEAD)] = pa.repeat(pa.scalar(delta_stream, pa.int32()), length)
+    arrays[schema.get_field_index(DELTA_STREAM)] = pa.repeat(pa.scalar(delta_stream, pa.int32()), length)
     arrays[schema.get_field_index(ROUTE)] = pa.repeat(pa.scalar(route, pa.int32()), length)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -294,8 +294,8 @@ def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
     return batch.filter(reports.is_null()), texts
 
 
-def _by_head(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    yield from _by_value(batch, HEAD)
+def _by_delta_stream(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    yield from _by_value(batch, DELTA_STREAM)
 
 
 def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:

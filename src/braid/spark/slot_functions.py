@@ -13,7 +13,7 @@ from braid.plan.join import JoinPlan
 from braid.spark.task_context import current_task
 
 
-def slot_orders(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
+def slot_commands(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
     """The job's order, once for every slot in this partition of the anchor."""
     task, content = current_task()
     for batch in batches:
@@ -28,7 +28,7 @@ class AggregateFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_orders(batches):
+        for content, task in slot_commands(batches):
             command = AggregateCommand.from_json(content)
             yield report_row(run_aggregate(self._plan, self._slots, self._locations, command, task))
 
@@ -40,7 +40,7 @@ class RankFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_orders(batches):
+        for content, task in slot_commands(batches):
             command = RankCommand.from_json(content)
             yield report_row(run_rank(self._plan, self._slots, self._locations, command, task))
 
@@ -52,6 +52,6 @@ class ReleaseFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_orders(batches):
+        for content, task in slot_commands(batches):
             command = ReleaseCommand.from_json(content)
             yield report_row(run_release(self._plan, self._slots, self._locations, command, task))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from braid.kernels.evaluate import can_raise
 from braid.plan.aggregation import Aggregation, Function, Updates
-from braid.plan.aggregation import Call as SummaryCall
+from braid.plan.aggregation import Call as AggregateCall
 from braid.plan.explain import render
 from braid.plan.expressions import Call, Column, Expression, columns_of, streams_of
 from braid.plan.join import RESULT_TIME
@@ -179,7 +179,7 @@ class Draft:
             return None
         calls, place = [], len(self._groups)
         for function, arguments in self._calls:
-            calls.append(SummaryCall(function, tuple(range(place, place + len(arguments)))))
+            calls.append(AggregateCall(function, tuple(range(place, place + len(arguments)))))
             place += len(arguments)
         fields = [pa.field(f"{n}_{column.name}", ARROW_TYPES[column.type]) for n, column in enumerate(self._groups)]
         fields += [pa.field(f"{n}_{call[0]}", _call_type(*call)) for n, call in enumerate(self._calls)]

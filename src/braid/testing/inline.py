@@ -80,7 +80,7 @@ class InlineCluster:
     def follow_cores(self) -> None:
         """One process has as many slots as it was told."""
 
-    def ask_for(self, layout: Layout) -> str | None:
+    def request_cores(self, layout: Layout) -> str | None:
         return None
 
     def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
@@ -152,15 +152,15 @@ class InlineCluster:
 
     def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows under flat names, with what the JVM would add, in several batches."""
-        asked = self._logical_plan.streams[stream]
-        prefix = len(asked.name) + 1
-        plain = table.select([field.name[prefix:] for field in asked.schema])
-        flat = pa.table([plain.column(n) for n in range(plain.num_columns)], names=asked.schema.names)
+        logical = self._logical_plan.streams[stream]
+        prefix = len(logical.name) + 1
+        plain = table.select([field.name[prefix:] for field in logical.schema])
+        flat = pa.table([plain.column(n) for n in range(plain.num_columns)], names=logical.schema.names)
         if flat.num_rows == 0:
             return
         rows = Rows(
             {name: flat.column(name).combine_chunks() for name in flat.schema.names},
-            {column.name: column.type for column in asked.columns},
+            {column.name: column.type for column in logical.columns},
             flat.num_rows,
         )
         for part in self._plan.parts:

@@ -13,18 +13,18 @@ from typing import Any
 
 from braid.control.aggregate_state import decide_absorbed, forgettable_in_order
 from braid.control.watermarks import later
-from braid.engine.aggregate.update import AggregateUpdate, unchanged, view_after
+from braid.engine.aggregate.update import AggregateUpdate, aggregate_after, unchanged
 from braid.engine.cluster import Cluster
 from braid.engine.commands import AggregateCommand
 from braid.engine.ordered.release import (
     Released,
     arrived_first,
-    held_blocks,
+    buffered_blocks,
     newest_released,
     release,
     released_rows,
     remaining,
-    sort_out,
+    sort_blocks,
 )
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS, NEVER
@@ -47,10 +47,10 @@ def release_changes(
     until_us: int,
 ) -> tuple[Released, AggregateUpdate]:
     """Let out what the released results change; what waits are partial summaries."""
-    found = sort_out(buffered, fresh, before_us, until_us)
+    found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.gone(found.staying), {}), unchanged(aggregate, reports)
-    order = AggregateCommand(
+    command = AggregateCommand(
         step=delta.step,
         run=run,
         aggregate=aggregate,
@@ -61,22 +61,22 @@ def release_changes(
         until_us=until_us,
         rewritten=tuple(block.file for block in found.compacted),
     )
-    answers = cluster.update_aggregate(order)
+    answers = cluster.update_aggregate(command)
     require_success(plan, answers, delta.step)
-    changed = held_blocks(answers, delta.now_ms)
+    changed = buffered_blocks(answers, delta.now_ms)
     shown = release(
         plan, cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
     )
     counts, newest = released_rows(answers), newest_released(answers)
-    rest = held_blocks(answers, arrived_first(found.compacted), "rest")
+    rest = buffered_blocks(answers, arrived_first(found.compacted), "rest")
     after = (*remaining(found.untouched, counts), *rest)
     released = replace(
         shown,
         newest_us=newest,
-        order_state=after,
+        buffered=after,
         dropped=(*shown.dropped, *found.gone(after)),
         counts=counts,
     )
-    updated = view_after(order, answers)
+    updated = aggregate_after(command, answers)
     moved = replace(updated.aggregate, newest_us=later(aggregate.newest_us, newest))
     return released, replace(unchanged(moved, reports), reports=answers, dropped=updated.dropped)

@@ -60,7 +60,7 @@ def update_aggregate(
         return unchanged(aggregate, reports)
     fresh_rows = sum(report.get("partial_rows", 0) for report in reports)
     newest = [report["newest_result"] for report in reports if report.get("newest_result") is not None]
-    order = AggregateCommand(
+    command = AggregateCommand(
         step=delta.step,
         run=run,
         aggregate=aggregate,
@@ -70,11 +70,11 @@ def update_aggregate(
         forget_us=forgettable(plan, delta.watermarks),
         first=first,
     )
-    answers = cluster.update_aggregate(order)
+    answers = cluster.update_aggregate(command)
     require_success(plan, answers, delta.step)
-    updated = view_after(order, answers)
+    updated = aggregate_after(command, answers)
     return replace(
-        unchanged(replace(updated.aggregate, newest_us=order.newest_us), reports),
+        unchanged(replace(updated.aggregate, newest_us=command.newest_us), reports),
         reports=answers,
         dropped=(*partials, *updated.dropped),
     )
@@ -88,11 +88,11 @@ class Updated:
     dropped: tuple[str, ...]
 
 
-def view_after(order: AggregateCommand, answers: list[dict[str, Any]]) -> Updated:
-    gone = {block.file for block in order.aggregate.blocks if block.generation in order.compacted}
-    kept = [block for block in order.aggregate.blocks if block.file not in gone]
-    added = [AggregateBlock(generation=order.step, **answer["view"]) for answer in answers if answer["view"]]
-    return Updated(replace(order.aggregate, blocks=(*kept, *added)), tuple(sorted(gone)))
+def aggregate_after(command: AggregateCommand, answers: list[dict[str, Any]]) -> Updated:
+    gone = {block.file for block in command.aggregate.blocks if block.generation in command.compacted}
+    kept = [block for block in command.aggregate.blocks if block.file not in gone]
+    added = [AggregateBlock(generation=command.step, **answer["view"]) for answer in answers if answer["view"]]
+    return Updated(replace(command.aggregate, blocks=(*kept, *added)), tuple(sorted(gone)))
 
 
 def unchanged(aggregate: AggregateState, reports: list[dict[str, Any]]) -> AggregateUpdate:

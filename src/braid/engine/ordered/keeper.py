@@ -22,7 +22,7 @@ from braid.engine.aggregate.changes import release_changes
 from braid.engine.aggregate.update import AggregateUpdate
 from braid.engine.cluster import Cluster
 from braid.engine.ordered.ranking import Ranked, rank
-from braid.engine.ordered.release import Released, held_blocks, release
+from braid.engine.ordered.release import Released, buffered_blocks, release
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
@@ -31,7 +31,7 @@ from braid.state.order_state import Arrival, ArrivalLog, BufferedBlock, OrderSta
 
 
 @dataclass(frozen=True)
-class InOrder:
+class OrderedStep:
     """What the order made of a step, and of its summary if the query has one."""
 
     released: Released
@@ -96,7 +96,7 @@ class OrderKeeper:
         aggregate: AggregateState | None,
         reports: list[dict[str, Any]],
         clock: Callable[[], int],
-    ) -> InOrder:
+    ) -> OrderedStep:
         """Release what is due, and account for what waits; `view` is what an ordered summary knows.
 
         What leaves has waited until it was released.
@@ -105,7 +105,7 @@ class OrderKeeper:
         until = release_until(delta.frontier_us, delta.flush)
         found_ms = clock()
         arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
-        fresh = held_blocks(reports, _mean_arrival(delta, found, found_ms))
+        fresh = buffered_blocks(reports, _mean_arrival(delta, found, found_ms))
         released, summed = self._release(before, delta, aggregate, reports, fresh)
         now_ms = clock()
         waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
@@ -115,7 +115,7 @@ class OrderKeeper:
         after = OrderState(
             frontier_us=frontier,
             buffered_kind=delta.buffered_kind,
-            results=released.order_state,
+            results=released.buffered,
             arrivals=remember(arrivals),
             pace=pace,
             arrival_logs=arrival_logs,
@@ -130,7 +130,7 @@ class OrderKeeper:
             if arrival_log not in arrival_logs
         ]
         released = replace(released, dropped=(*released.dropped, *ranked.replaced, *over))
-        return InOrder(released, after, self._progress(after, released, waits, results, now_ms), summed)
+        return OrderedStep(released, after, self._progress(after, released, waits, results, now_ms), summed)
 
     def _counting(
         self, before: OrderState, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None

@@ -25,7 +25,7 @@ class Released:
     files: list[dict[str, Any]]
     rows: int
     newest_us: int | None
-    order_state: tuple[BufferedBlock, ...]
+    buffered: tuple[BufferedBlock, ...]
     dropped: tuple[str, ...]
     counts: dict[str, int]
 
@@ -54,7 +54,7 @@ class Sorted:
         return tuple(block.file for block in self.blocks if block.file not in kept)
 
 
-def sort_out(
+def sort_blocks(
     buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], before_us: int, until_us: int
 ) -> Sorted:
     """What is due until `until_us` of the blocks `held`, which left up to `before_us`, and of the `fresh` ones."""
@@ -79,10 +79,10 @@ def release(
     until_us: int,
 ) -> Released:
     """Let out what is due of the blocks `held` before, which left up to `before_us`, and of the `fresh` ones."""
-    found = sort_out(buffered, fresh, before_us, until_us)
+    found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.gone(found.staying), {})
-    order = ReleaseCommand(
+    command = ReleaseCommand(
         step=step,
         run=run,
         blocks=tuple(source for _, source in found.due),
@@ -90,21 +90,23 @@ def release(
         cuts=decide_cuts([(block, source.after_us) for block, source in found.due], until_us, cluster.slots),
         compacted=tuple(block.file for block in found.compacted),
     )
-    answers = cluster.release(order)
+    answers = cluster.release(command)
     require_success(plan, answers, step)
     counts = released_rows(answers)
-    after = (*remaining(found.untouched, counts), *held_blocks(answers, arrived_first(found.compacted)))
+    after = (*remaining(found.untouched, counts), *buffered_blocks(answers, arrived_first(found.compacted)))
     return Released(
         files=[file for answer in sorted(answers, key=lambda answer: answer["slot"]) for file in answer["files"]],
         rows=sum(answer["results"] for answer in answers),
         newest_us=newest_released(answers),
-        order_state=after,
+        buffered=after,
         dropped=found.gone(after),
         counts=counts,
     )
 
 
-def held_blocks(reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held") -> tuple[BufferedBlock, ...]:
+def buffered_blocks(
+    reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held"
+) -> tuple[BufferedBlock, ...]:
     """The blocks that tasks have written to be held."""
     return tuple(
         BufferedBlock.from_json({**report[what], "arrived_ms": arrived_ms}) for report in reports if report.get(what)

@@ -105,9 +105,9 @@ def _sorted_piece(
     numbers = None if first.range is None else range_values(first.range, rows)
     spread = int(placed.routes.max()) + 1
     place = placed.units * spread + placed.routes
-    command = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
-    ordered = rows.take(command)
-    place = place[command]
+    positions = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
+    ordered = rows.take(positions)
+    place = place[positions]
     edges = np.flatnonzero(place[1:] != place[:-1]) + 1
     for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
         part = ordered.slice(int(start), int(stop))
@@ -120,7 +120,7 @@ class _IngestTask:
     def __init__(self, plan: JoinPlan, stream: StreamPlan, command: IngestCommand, places: IngestPlaces) -> None:
         self._plan = plan
         self._stream = stream
-        self._order = command
+        self._command = command
         self._places = places
         self._types = column_types(plan, stream.number)
         self._block: BlockWriter | None = None
@@ -142,7 +142,7 @@ class _IngestTask:
         if late.any():
             self._write_late(chunk.filter(pa.array(late)), reasons[late])
         if self._stream.window_rows is not None:
-            self._call_roll(chunk.filter(pa.array(~late)))
+            self._log_arrivals(chunk.filter(pa.array(~late)))
         keep = ~late & self._selected(chunk)
         stored = chunk.select([name for name in chunk.schema.names if name in self._types])
         rows = Rows.from_batch(stored if keep.all() else stored.filter(pa.array(keep)), self._types)
@@ -154,10 +154,10 @@ class _IngestTask:
 
     def _numbered(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with a number that no other row of the stream has."""
-        first = (self._order.step << STEP_BITS) + (self._places.partition << TASK_BITS) + self._rows
+        first = (self._command.step << STEP_BITS) + (self._places.partition << TASK_BITS) + self._rows
         return chunk.append_column(id_column(self._stream.number), pa.array(np.arange(first, first + chunk.num_rows)))
 
-    def _call_roll(self, chunk: pa.RecordBatch) -> None:
+    def _log_arrivals(self, chunk: pa.RecordBatch) -> None:
         """Remember every on-time row, also those that no result can have: a window of rows counts them."""
         if chunk.num_rows == 0:
             return
@@ -185,7 +185,7 @@ class _IngestTask:
             "late": self._late_rows,
             "newest": self._newest,
             "times": self._sampled_times(),
-            "roll": self._roll_report(),
+            "roll": self._arrival_log_report(),
             "keys": self._sample.report(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
@@ -199,7 +199,7 @@ class _IngestTask:
             },
         }
 
-    def _roll_report(self) -> dict[str, Any] | None:
+    def _arrival_log_report(self) -> dict[str, Any] | None:
         if self._arrival_log is None:
             return None
         segments = self._arrival_log.segments
@@ -225,7 +225,7 @@ class _IngestTask:
         values = times.to_numpy()
         timely = column.is_valid().to_numpy(zero_copy_only=False)
         reasons = np.where(timely, ON_TIME, NO_TIME)
-        last, watermark = (of[self._stream.number] for of in (self._order.newest_us, self._order.watermarks))
+        last, watermark = (of[self._stream.number] for of in (self._command.newest_us, self._command.watermarks))
         if last is not None:
             reasons[timely & (values > last)] = AHEAD
             timely = timely & (values <= last)
@@ -256,7 +256,7 @@ class _IngestTask:
         keys = common_keys(plan, stream, rows)
         if keys is not None:
             self._sample.add(keys, rows)
-        placed = store_at(self._order.layout, stream, keys, rows.length, self._order.step + self._block.rows)
+        placed = store_at(self._command.layout, stream, keys, rows.length, self._command.step + self._block.rows)
         for segment in sorted_segments(plan, stream, rows, placed):
             self._block.add(*segment)
 
@@ -265,12 +265,12 @@ class _IngestTask:
         own = [name for name in chunk.schema.names if not name.startswith("#")]
         prefix = len(self._stream.name) + 1
         row = pa.StructArray.from_arrays([chunk.column(name) for name in own], [name[prefix:] for name in own])
-        watermark = self._order.watermarks[self._stream.number]
+        watermark = self._command.watermarks[self._stream.number]
         shown = None if watermark is None else clipped(watermark)
         time_type = chunk.schema.field(self._stream.time).type
         table = pa.table(
             {
-                LATE_BATCH: pa.repeat(pa.scalar(self._order.step, pa.int64()), len(row)),
+                LATE_BATCH: pa.repeat(pa.scalar(self._command.step, pa.int64()), len(row)),
                 LATE_WATERMARK: pa.repeat(pa.scalar(shown, pa.int64()), len(row)).cast(time_type),
                 LATE_ROW: row,
                 LATE_REASON: pa.array(REASONS[reasons], pa.string()),

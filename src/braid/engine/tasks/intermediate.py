@@ -34,7 +34,7 @@ class IntermediateRows:
         self, plan: JoinPlan, command: ProbeCommand, files: Files, directory: str, name: str, salt: int
     ) -> None:
         self._plan = plan
-        self._order = command
+        self._command = command
         self._files = files
         self._path = f"{directory}/{name}"
         self._salt = salt
@@ -74,7 +74,7 @@ class IntermediateRows:
         if writer is None:
             writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")
             writer.__enter__()
-        placed = placed_rows(self._plan, self._order.layouts[-1], number, rows, self._salt + writer.rows)
+        placed = placed_rows(self._plan, self._command.layouts[-1], number, rows, self._salt + writer.rows)
         for segment in sorted_segments(self._plan, number, rows, placed):
             writer.add(*segment)
 
@@ -83,9 +83,9 @@ class IntermediateRows:
         return Block(
             file=f"{self._path.rsplit('/', 1)[1]}-d{number}.block",
             stream=number,
-            first_step=self._order.step,
-            last_step=self._order.step,
-            epoch=self._order.layouts[-1].epoch,
+            first_step=self._command.step,
+            last_step=self._command.step,
+            epoch=self._command.layouts[-1].epoch,
             units=None,
             rows=writer.rows,
             size=writer.size,

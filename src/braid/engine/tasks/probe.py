@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
-from braid.engine.tasks.ordered.ranking import open_ruler
+from braid.engine.tasks.ordered.ranking import open_rank_index
 from braid.engine.tasks.segments import SegmentStore, joined_types
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
@@ -66,7 +66,7 @@ class SlotProbe:
 
     def __init__(self, command: ProbeCommand, slot: int, slots: int, store: SegmentStore, keep: Keep) -> None:
         self.plan: JoinPlan = store.plan
-        self._order = command
+        self._command = command
         self._store = store
         self._slot = slot
         self._slots = slots
@@ -74,12 +74,12 @@ class SlotProbe:
         self._probe_orders = build_probe_orders(self.plan, command.join_orders)
         self._layouts = {layout.epoch: layout for layout in command.layouts}
         self._owned = {layout.epoch: self._owned_units(layout) for layout in command.layouts}
-        self._rulers = {
-            rank_index.stream: open_ruler(self.plan, rank_index.stream, rank_index.file, store)
+        self._rank_indexes = {
+            rank_index.stream: open_rank_index(self.plan, rank_index.stream, rank_index.file, store)
             for rank_index in command.rank_indexes
         }
         self._targets: dict[tuple[int, int], list[_Target]] = {}
-        self._waiting: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
+        self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self.lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
@@ -89,11 +89,11 @@ class SlotProbe:
     def gives_results(self) -> bool:
         """Whether what this job finds is complete: rows of all streams."""
         ends = [probe_order.joined[-1] for probe_order in self._probe_orders]
-        return self._order.is_last and any(len(joined) == len(self.plan.streams) for joined in ends)
+        return self._command.is_last and any(len(joined) == len(self.plan.streams) for joined in ends)
 
     def joined(self, delta_stream: int) -> tuple[int, ...]:
         """The streams whose rows are together in what this job finds for a head."""
-        return self._probe_orders[delta_stream].after(self._order.last_round)
+        return self._probe_orders[delta_stream].after(self._command.last_round)
 
     def run(self) -> Iterator[Found]:
         """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
@@ -105,9 +105,9 @@ class SlotProbe:
     def _entering(self) -> Iterator[tuple[ProbeOrder, Probe, int]]:
         """The heads with lookups in this job: the first of these, and its round."""
         for probe_order in self._probe_orders:
-            entry = max(self._order.first_round, probe_order.start)
+            entry = max(self._command.first_round, probe_order.start)
             probe = probe_order.probe_in(entry)
-            if probe is not None and entry <= self._order.last_round:
+            if probe is not None and entry <= self._command.last_round:
                 yield probe_order, probe, entry
 
     def _probing_rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
@@ -117,15 +117,15 @@ class SlotProbe:
             return
         known = [target.routes for target in targets if target.routes is not None]
         routes = set().union(*known) if len(known) == len(targets) else None
-        order_state: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
+        pending: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         for route, rows in self._arriving(probe_order, entry, routes):
-            buffered = order_state[route]
+            buffered = pending[route]
             if not buffered.has_room(rows.nbytes):
                 yield route, concat_rows(buffered.take())
             buffered.add(rows, rows.length, rows.nbytes)
             if buffered.is_full:
                 yield route, concat_rows(buffered.take())
-        for route, buffered in order_state.items():
+        for route, buffered in pending.items():
             if buffered.parts:
                 yield route, concat_rows(buffered.take())
 
@@ -141,12 +141,12 @@ class SlotProbe:
     def _arriving_segments(self, probe_order: ProbeOrder, entry: int, routes: set[int] | None) -> Iterator[_Arriving]:
         delta_stream, wanted = probe_order.delta_stream, None if routes is None else routes | {EVERYWHERE}
         if entry > probe_order.start:
-            for name in self._order.exchanged:
+            for name in self._command.exchanged:
                 for segment in self._store.reader(name).segments_of([delta_stream], wanted):
                     yield _Arriving(name, segment, segment.route, None)
             return
-        for block in self._order.blocks:
-            span = self._order.admission.starting(block) if block.stream == delta_stream else None
+        for block in self._command.blocks:
+            span = self._command.admission.starting(block) if block.stream == delta_stream else None
             if span is not None:
                 yield from self._starting(block, span, wanted)
 
@@ -154,7 +154,7 @@ class SlotProbe:
         """The segments of a block whose rows start in this step. Rows of older layouts go everywhere, once."""
         layout, segments = self._layouts[block.epoch], self._store.reader(block.file).segments
         for segment in segments:
-            if block.epoch == self._order.layouts[-1].epoch:
+            if block.epoch == self._command.layouts[-1].epoch:
                 if routes is None or segment.route in routes:
                     yield _Arriving(block.file, segment, segment.route, span)
             elif is_primary(layout, block.stream, segment.unit):
@@ -172,7 +172,7 @@ class SlotProbe:
 
     def received(self) -> dict[tuple[int, int], int]:
         """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
-        layout = self._order.layouts[-1]
+        layout = self._command.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
         for probe_order, probe, entry in self._entering() if layout.kind == "biclique" else ():
             side = self.plan.members(probe.stream)[0]
@@ -191,7 +191,7 @@ class SlotProbe:
         if not targets:
             return
         self.lookups[probe_order.delta_stream, probe.stream].probes += rows.length
-        probing = prepare(self.plan, probe_order.before(round_number), probe, rows, Counters(), self._rulers)
+        probing = prepare(self.plan, probe_order.before(round_number), probe, rows, Counters(), self._rank_indexes)
         for target in targets:
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
@@ -203,39 +203,39 @@ class SlotProbe:
 
     def _pass_on(self, probe_order: ProbeOrder, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
         following = probe_order.probe_in(round_number + 1)
-        if round_number == self._order.last_round or following is None:
+        if round_number == self._command.last_round or following is None:
             yield probe_order.delta_stream, route, pairs
             return
         rows = pairs.to_rows()
         self._keep(probe_order.after(round_number), rows)
-        order_state = self._waiting[probe_order.delta_stream, round_number + 1, route]
-        due = [] if order_state.has_room(rows.nbytes) else [concat_rows(order_state.take())]
-        order_state.add(rows, rows.length, rows.nbytes)
-        if order_state.is_full:
-            due.append(concat_rows(order_state.take()))
+        pending = self._pending[probe_order.delta_stream, round_number + 1, route]
+        due = [] if pending.has_room(rows.nbytes) else [concat_rows(pending.take())]
+        pending.add(rows, rows.length, rows.nbytes)
+        if pending.is_full:
+            due.append(concat_rows(pending.take()))
         for together in due:
             yield from self._look_up(probe_order, following, round_number + 1, route, together)
 
     def _drain(self, probe_order: ProbeOrder, entry: int) -> Iterator[Found]:
         """Finish the rows that wait between rounds, the earliest rounds first."""
-        for round_number in range(entry + 1, self._order.last_round + 1):
+        for round_number in range(entry + 1, self._command.last_round + 1):
             probe = probe_order.probe_in(round_number)
-            for key in [k for k in self._waiting if k[:2] == (probe_order.delta_stream, round_number)]:
-                order_state = self._waiting.pop(key)
-                if order_state.parts and probe is not None:
-                    yield from self._look_up(probe_order, probe, round_number, key[2], concat_rows(order_state.take()))
+            for key in [k for k in self._pending if k[:2] == (probe_order.delta_stream, round_number)]:
+                pending = self._pending.pop(key)
+                if pending.parts and probe is not None:
+                    yield from self._look_up(probe_order, probe, round_number, key[2], concat_rows(pending.take()))
 
     def _visited(self, delta_stream: int, stream: int, route: int) -> list[_Target]:
         """What rows of a route look up: their own route's rows, and those of older layouts, once for all copies."""
         targets = self._targets_of(delta_stream, stream)
         if route == EVERYWHERE:
             return [self._once(target, stream) for target in targets]
-        alone = is_primary(self._order.layouts[-1], delta_stream, route)
+        alone = is_primary(self._command.layouts[-1], delta_stream, route)
         return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
     def _once(self, target: _Target, stream: int) -> _Target:
         """Of rows stored several times one copy."""
-        layout = self._order.layouts[-1]
+        layout = self._command.layouts[-1]
         alone = [s for s in target.segments if target.routes is None or is_primary(layout, stream, s[2].number)]
         return _Target(target.routes, tuple(alone))
 
@@ -244,7 +244,7 @@ class SlotProbe:
         known = self._targets.get((delta_stream, stream))
         if known is None:
             by_routes: dict[frozenset[int] | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
-            for block in self._order.blocks:
+            for block in self._command.blocks:
                 if block.stream == stream and self._seen_until(block, delta_stream) is not None:
                     for route, segment, unit in self._owned_segments(block):
                         by_routes[self._visitors(block.epoch, route)].append((block, segment, unit))
@@ -253,11 +253,11 @@ class SlotProbe:
         return known
 
     def _seen_until(self, block: Block, delta_stream: int) -> int | None:
-        return self._order.admission.seen_until(block, self.plan.comes_before(block.stream, delta_stream))
+        return self._command.admission.seen_until(block, self.plan.comes_before(block.stream, delta_stream))
 
     def _visitors(self, epoch: int, route: int) -> frozenset[int] | None:
         """The routes of the newest layout from which a route of a layout is visited."""
-        newest = self._order.layouts[-1]
+        newest = self._command.layouts[-1]
         return frozenset({route}) if epoch == newest.epoch else visitors(newest, self._layouts[epoch], route)
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
@@ -265,19 +265,19 @@ class SlotProbe:
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if block.units is not None and not owned.keys() & set(block.units):
             return
-        whole = layout == self._order.layouts[-1]
+        whole = layout == self._command.layouts[-1]
         for segment in self._store.reader(block.file).segments_of(owned):
             if whole or is_primary(layout, block.stream, segment.unit):
                 yield segment.route, self._store.stored(block.file, segment, block.stream), owned[segment.unit]
 
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes that each of this slot's units holds, the step's own included."""
-        buffered: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for block in self._order.blocks:
+        totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for block in self._command.blocks:
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
-                rows, size = buffered[block.epoch, segment.unit]
-                buffered[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
-        return buffered
+                rows, size = totals[block.epoch, segment.unit]
+                totals[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
+        return totals
 
     def shares(self) -> dict[tuple[int, int], float]:
         """How much of the lookups' time each unit took: a clock of the CPU would be too dear to read that often."""
@@ -300,7 +300,7 @@ class SlotProbe:
         counters.windows_skipped += spent.windows_skipped
         self.lookups[delta_stream, stream].matched += spent.matched
         self.lookups[delta_stream, stream].compared += spent.compared
-        if block.last_step < self._order.step and not block.buffered:
+        if block.last_step < self._command.step and not block.buffered:
             self.earlier[delta_stream, stream].seconds += seconds
             self.earlier[delta_stream, stream].compared += spent.compared
         self._seconds[block.epoch, unit.number] += seconds

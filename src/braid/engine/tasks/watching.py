@@ -60,5 +60,5 @@ def noted_death(files: Files, checkpoint: str, run: str, step: int) -> Predicate
         f"A worker process died, twice, while the Python predicate {notes[0]['predicate']} was evaluated.",
         detail="Calls under way on all workers:\n" + "\n".join(calls[:MOST_NAMED]),
         hint="Look for os._exit, signals, native code that crashes, or memory beyond the worker's limit in the "
-        "function; fix it and start the query again: it continues with the same batch.",
+        "function; fix it and start the query again: it continues with the same step.",
     )

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from braid.engine.commands import AggregateCommand, IngestCommand, ProbeCommand, RankCommand, ReleaseCommand
-from braid.engine.tasks.aggregate.changes import SlotChanges, write_sequence
+from braid.engine.tasks.aggregate.changes import SlotChanges, write_changes
 from braid.engine.tasks.aggregate.partials import PartialSink
 from braid.engine.tasks.aggregate.update import SlotUpdate, write_update
 from braid.engine.tasks.exchange import ExchangedRows
@@ -99,7 +99,7 @@ class ProbeRun:
     def __init__(self, plan: JoinPlan, slots: int, locations: Locations, command: ProbeCommand, task: Task) -> None:
         self._plan = plan = in_shape(plan, command.layouts[-1].tree)
         self._slots = slots
-        self._order = command
+        self._command = command
         self._task = task
         self._locations = locations
         self._files, self._checkpoint = locate(locations.checkpoint)
@@ -119,12 +119,14 @@ class ProbeRun:
 
     def watched(self) -> AbstractContextManager[None]:
         """Note the calls of users' functions meanwhile, where the job was told to."""
-        return watched(self._files, self._checkpoint, self._name, self._order.watched)
+        return watched(self._files, self._checkpoint, self._name, self._command.watched)
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (head, route, pairs)."""
-        rank_indexes = [rank_index.file for rank_index in self._order.rank_indexes]
-        self.store.keep_only([block.file for block in self._order.blocks] + list(self._order.exchanged) + rank_indexes)
+        rank_indexes = [rank_index.file for rank_index in self._command.rank_indexes]
+        self.store.keep_only(
+            [block.file for block in self._command.blocks] + list(self._command.exchanged) + rank_indexes
+        )
         return self._probe.run()
 
     def joined(self, delta_stream: int) -> tuple[int, ...]:
@@ -134,7 +136,7 @@ class ProbeRun:
     def report(self) -> dict[str, Any]:
         """After the lookups: merge what is due, and say what was done."""
         probe = self._probe
-        merged = [self._merge(number) for number in range(len(self._order.merges))]
+        merged = [self._merge(number) for number in range(len(self._command.merges))]
         cpu, shares = time.process_time() - self._began_cpu, probe.shares()
         received, stored = probe.received(), probe.stored()
         return {
@@ -168,7 +170,7 @@ class ProbeRun:
         }
 
     def _write_results(self) -> dict[str, Any]:
-        results = open_results(self._plan, self._locations, self._order, self._name)
+        results = open_results(self._plan, self._locations, self._command, self._name)
         for _, _, pairs in self.found():
             results.add(select_outputs(self._plan, pairs))
         return {**self.report(), **results.close()}
@@ -178,18 +180,18 @@ class ProbeRun:
         for delta_stream, route, pairs in self.found():
             rows = pairs.to_rows()
             self._intermediate.add(self._probe.joined(delta_stream), rows)
-            if not self._order.is_last:
+            if not self._command.is_last:
                 exchanged.add(delta_stream, route, rows)
         return {**self.report(), **exchanged.close()}
 
     def _merge(self, number: int) -> Any:
-        merge = self._order.merges[number]
-        layouts = {layout.epoch: layout for layout in self._order.layouts}
+        merge = self._command.merges[number]
+        layouts = {layout.epoch: layout for layout in self._command.layouts}
         layout = layouts[merge.epoch]
         side = self._plan.members(merge.stream)[0]
         units = [unit for unit in units_of(layout, len(self._plan.streams)) if side in unit.streams]
         owned = {unit.number for unit in units if slot_of(unit, self._slots) == self._task.partition}
-        inputs = [block for block in self._order.blocks if block.file in merge.files]
+        inputs = [block for block in self._command.blocks if block.file in merge.files]
         path = f"{self._checkpoint}/blocks/{self._name}-m{number}.block"
         if merge.into is not None:
             return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self.store, self._files, path)
@@ -212,7 +214,7 @@ def run_aggregate(
         work = SlotChanges(aggregation, command, task.partition, slots, store)
         path = f"{checkpoint}/blocks/{name}"
         return with_task_errors(
-            lambda: write_sequence(work, aggregation, command.aggregate.parts, plan.sink_schema, files, path)
+            lambda: write_changes(work, aggregation, command.aggregate.parts, plan.sink_schema, files, path)
         )
     aggregate = SlotUpdate(aggregation, command, task.partition, slots, store)
     results = _result_writer(locations, name, aggregation.schema, command.step)

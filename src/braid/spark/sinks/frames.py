@@ -56,7 +56,7 @@ class FrameSink:
             if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
                 raise
             raise SinkError(
-                f"The results of batch {step} could not be handed on: "
+                f"The results of step {step} could not be handed on: "
                 f"{type(error).__name__}: {shortened(without_stacks(text_of(error)), 1000)}",
                 hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
             ) from brief_cause(error)

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.aggregate.partials import TIMES_OF_ALL, TableWriter, keeps_times
-from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
-from braid.engine.tasks.aggregate.update import ViewBlockWriter
+from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_counting, since
+from braid.engine.tasks.aggregate.update import AggregateBlockWriter
 from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.aggregation import (
@@ -42,72 +42,72 @@ class SlotChanges:
     def __init__(
         self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
     ) -> None:
-        self._summary = aggregation
-        self._order = command
+        self._aggregation = aggregation
+        self._command = command
         self._store = store
-        self._whole = self._parts = ViewParts(aggregation, command.aggregate, slot, slots, store)
+        self._whole = self._parts = AggregateParts(aggregation, command.aggregate, slot, slots, store)
         self.counts: dict[str, int] = {}
         self.newest: int | None = None
 
     def updates(self) -> Iterator[tuple[Changes | None, Tables, Tables]]:
         """What leaves, if anything, the tables of this slot's new block, and what stays of partial summaries that are
         written anew: by pieces of its groups."""
-        for piece in self._whole.pieces(self._order):
+        for piece in self._whole.pieces(self._command):
             self._parts = piece
             yield *self._update(), self._leftovers()
 
     def _update(self) -> tuple[Changes | None, Tables]:
         fresh = self._released()
-        if self._summary.is_distinct:
-            sink_schema, added = self._let_out_once(fresh)
-        elif self._summary.slides:
-            sink_schema, added = self._slide(fresh)
+        if self._aggregation.is_distinct:
+            output, added = self._emit_distinct(fresh)
+        elif self._aggregation.slides:
+            output, added = self._slide(fresh)
         else:
-            sink_schema, added = self._total(fresh)
-        if not self._summary.slides and 0 in fresh and fresh[0].num_rows:
+            output, added = self._total(fresh)
+        if not self._aggregation.slides and 0 in fresh and fresh[0].num_rows:
             newest = pc.max(fresh[0][TIME]).as_py()
             self.newest = newest if self.newest is None else max(self.newest, newest)
-        return sink_schema, self._parts.absorb(added, self._order.compacted, self._cut)
+        return output, self._parts.compact(added, self._command.compacted, self._cut)
 
     def _leftovers(self) -> Tables:
         tables: dict[int, list[pa.Table]] = {}
-        for file in self._order.rewritten:
+        for file in self._command.rewritten:
             for number, table in self._tables(file):
-                rows = table.filter(pa.array(table[TIME].to_numpy() > self._order.until_us))
+                rows = table.filter(pa.array(table[TIME].to_numpy() > self._command.until_us))
                 if rows.num_rows:
                     tables.setdefault(number, []).append(rows)
         return self._added_up(tables)
 
-    def _let_out_once(self, fresh: Tables) -> tuple[Changes | None, Tables]:
+    def _emit_distinct(self, fresh: Tables) -> tuple[Changes | None, Tables]:
         if 0 not in fresh:
             return None, {}
         novel = self._parts.novel(0, fresh[0])
-        return (finish(self._summary, novel, {}), novel[TIME].to_numpy()), {0: novel}
+        return (finish(self._aggregation, novel, {}), novel[TIME].to_numpy()), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[Changes | None, Tables]:
         """Over all results: a value that a set has not seen counts from its first time."""
         if 0 not in fresh:
             return None, {}
         main, added = [fresh[0]], {}
-        for number, call in enumerate(self._summary.sets, start=1):
+        for number, call in enumerate(self._aggregation.sets, start=1):
             if number in fresh:
                 novel = self._parts.novel(number, fresh[number])
                 main.append(newly_counted(call, novel))
                 added[number] = novel.drop_columns([TIME])
         rows = pa.concat_tables(main, promote_options="default")
-        added[0] = add_up(self._summary, 0, [rows.drop_columns([TIME])])
-        totals = add_up(self._summary, 0, [self._parts.known(0, added[0], group_hashes(added[0]))])
+        added[0] = add_up(self._aggregation, 0, [rows.drop_columns([TIME])])
+        totals = add_up(self._aggregation, 0, [self._parts.known(0, added[0], group_hashes(added[0]))])
         base = totals.append_column(TIME, pa.array(np.full(totals.num_rows, SMALLEST)))
-        return changes(self._summary, base, rows, Clock(np.zeros(0, np.int64), None), {}), added
+        return changes(self._aggregation, base, rows, Clock(np.zeros(0, np.int64), None), {}), added
 
     def _slide(self, fresh: Tables) -> tuple[Changes | None, Tables]:
         """Over a stretch of result time: groups gain what is released, and lose what the times of all leave behind."""
-        clock = Clock(self._times_of_all(), self._summary.over_us)
+        clock = Clock(self._times_of_all(), self._aggregation.over_us)
         if not len(clock.times):
             return None, {}
         self.newest = int(clock.times[-1])
-        before = oldest_counting(self._order.aggregate.newest_us, self._summary.over_us)
-        after = oldest_counting(self.newest, self._summary.over_us)
+        before = oldest_counting(self._command.aggregate.newest_us, self._aggregation.over_us)
+        after = oldest_counting(self.newest, self._aggregation.over_us)
         added = {number: since(table, after) for number, table in fresh.items()}
         touched = [*([fresh[0]] if 0 in fresh else []), *self._parts.lost(before, after)]
         touched = [table for table in touched if table.num_rows]
@@ -118,23 +118,27 @@ class SlotChanges:
         known = [since(table, before).drop_columns([HASH]) for table in self._parts.found(0, hashes)]
         like = touched[0].select([name for name in touched[0].column_names if name != HASH]).slice(0, 0)
         sets = {}
-        for number, call in enumerate(self._summary.sets, start=1):
+        for number, call in enumerate(self._aggregation.sets, start=1):
             seen = [since(table, before) for table in self._parts.found(number, hashes)]
             if seen or number in fresh:
                 mine = fresh[number] if number in fresh else seen[0].drop_columns([HASH]).slice(0, 0)
-                sets[call] = Live(add_up(self._summary, number, [mine.slice(0, 0), *seen]), mine)
+                sets[call] = Live(add_up(self._aggregation, number, [mine.slice(0, 0), *seen]), mine)
         whole = pa.concat_tables([like, *known], promote_options="default")
-        return changes(self._summary, whole, fresh.get(0, like), clock, sets), added
+        return changes(self._aggregation, whole, fresh.get(0, like), clock, sets), added
 
     @property
     def _cut(self) -> int | None:
         """The oldest time that the view still needs; None if it needs all."""
-        return oldest_counting(self.newest, self._summary.over_us) if self._summary.slides else self._order.forget_us
+        return (
+            oldest_counting(self.newest, self._aggregation.over_us)
+            if self._aggregation.slides
+            else self._command.forget_us
+        )
 
     def _released(self) -> Tables:
         """The rows of this slot's parts whose time has come, added up."""
         tables: dict[int, list[pa.Table]] = {}
-        for partial in self._order.partials:
+        for partial in self._command.partials:
             for number, table in self._tables(partial.file):
                 rows = table.filter(pa.array(self._is_due(table[TIME].to_numpy(), partial.after_us)))
                 if rows.num_rows:
@@ -145,38 +149,38 @@ class SlotChanges:
     def _times_of_all(self) -> Times:
         """The result times that the step releases, of all groups."""
         found = [np.zeros(0, np.int64)]
-        for partial in self._order.partials:
+        for partial in self._command.partials:
             for segment in self._store.reader(partial.file).segments_of([TIMES_OF_ALL]):
                 times = self._parts.table(partial.file, segment)[TIME].to_numpy()
                 found.append(times[self._is_due(times, partial.after_us)])
         return np.unique(np.concatenate(found))
 
     def _is_due(self, times: Times, after_us: int) -> np.ndarray:
-        return (times > after_us) & (times <= self._order.until_us)
+        return (times > after_us) & (times <= self._command.until_us)
 
     def _added_up(self, tables: dict[int, list[pa.Table]]) -> Tables:
-        apart = keeps_times(self._summary)
-        return {number: add_up(self._summary, number, parts, apart) for number, parts in tables.items()}
+        apart = keeps_times(self._aggregation)
+        return {number: add_up(self._aggregation, number, parts, apart) for number, parts in tables.items()}
 
     def _tables(self, file: str) -> Iterator[tuple[int, pa.Table]]:
         for segment in self._store.reader(file).segments_of(None, self._parts.numbers):
             yield segment.unit, self._parts.table(file, segment)
 
 
-def write_sequence(
+def write_changes(
     work: SlotChanges, aggregation: Aggregation, parts: int, sink_schema: pa.Schema, files: Files, path: str
 ) -> dict[str, Any]:
     """Carry a release of changes out: write the slot's block of the view, what leaves, and what still waits."""
     sink = BufferSink(files, f"{path}.held")
-    block = ViewBlockWriter(aggregation, parts, files, f"{path}.block")
+    block = AggregateBlockWriter(aggregation, parts, files, f"{path}.block")
     rest: TableWriter | None = None
-    for found, tables, left in work.updates():
+    for found, tables, leftovers in work.updates():
         if found is not None and found[0].num_rows:
             sink.add(timed_rows(*found, sink_schema))
         block.add(tables)
-        if left:
+        if leftovers:
             rest = rest or TableWriter(aggregation, parts, files, f"{path}.partial")
-            rest.add(left)
+            rest.add(leftovers)
     return {
         **sink.close(),
         "view": block.close(),
@@ -188,6 +192,6 @@ def write_sequence(
 
 def timed_rows(values: pa.RecordBatch, times: Times, sink_schema: pa.Schema) -> pa.RecordBatch:
     """Rows as they leave, with their time where a reader sees it, and once more to be sorted by."""
-    shown = [pa.array(times).cast(field.type) for field in list(sink_schema)[values.num_columns :]]
+    time_columns = [pa.array(times).cast(field.type) for field in list(sink_schema)[values.num_columns :]]
     schema = sink_schema.remove_metadata().append(pa.field(released_at(sink_schema.names), pa.int64()))
-    return pa.RecordBatch.from_arrays([*values.columns, *shown, pa.array(times)], schema=schema)
+    return pa.RecordBatch.from_arrays([*values.columns, *time_columns, pa.array(times)], schema=schema)

@@ -21,7 +21,7 @@ from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
-ROWS_HELD = 1 << 17
+MAX_BUFFERED_ROWS = 1 << 17
 TIMES_OF_ALL = -1
 """Stands for a table's number in the segment with the result times of a block."""
 
@@ -30,7 +30,7 @@ class PartialSink:
     """Adds a task's results up by table, and writes them as one block."""
 
     def __init__(self, aggregation: Aggregation, files: Files, path: str, parts: int) -> None:
-        self._summary = aggregation
+        self._aggregation = aggregation
         self._files = files
         self._path = path
         self._parts = parts
@@ -41,10 +41,10 @@ class PartialSink:
 
     def add(self, results: pa.RecordBatch) -> None:
         self._rows += results.num_rows
-        for number, table in enumerate(unit_rows(self._summary, results)):
+        for number, table in enumerate(unit_rows(self._aggregation, results)):
             if table.num_rows:
-                self._hold(number, table)
-        if self._summary.time_of == "result" and results.num_rows:
+                self._buffer(number, table)
+        if self._aggregation.time_of == "result" and results.num_rows:
             newest = pc.max(results.column(results.num_columns - 1).cast(pa.int64())).as_py()
             self._newest = newest if self._newest is None else max(self._newest, newest)
 
@@ -55,7 +55,7 @@ class PartialSink:
         if self._written is None:
             return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
         block = self._written.close_partials()
-        buffered = {"held": block} if self._summary.ordered else {}
+        buffered = {"held": block} if self._aggregation.ordered else {}
         return {
             **report,
             **buffered,
@@ -64,12 +64,12 @@ class PartialSink:
             "partial_bytes": block["size"],
         }
 
-    def _hold(self, number: int, table: pa.Table) -> None:
+    def _buffer(self, number: int, table: pa.Table) -> None:
         buffered = self._buffered.setdefault(number, [])
         buffered.append(table)
         size = sum(part.nbytes for part in buffered)
-        is_batched = self._summary.updates == "batched"
-        if is_batched and (sum(part.num_rows for part in buffered) >= ROWS_HELD or size > sizes.PIECE_BYTES):
+        is_batched = self._aggregation.updates == "batched"
+        if is_batched and (sum(part.num_rows for part in buffered) >= MAX_BUFFERED_ROWS or size > sizes.PIECE_BYTES):
             buffered[:] = [self._added_up(number, buffered)]
             size = buffered[0].nbytes
         if size > sizes.PIECE_BYTES // 2:
@@ -80,15 +80,17 @@ class PartialSink:
         table = self._together(number)
         del self._buffered[number]
         if self._written is None:
-            self._written = TableWriter(self._summary, self._parts, self._files, self._path)
+            self._written = TableWriter(self._aggregation, self._parts, self._files, self._path)
         self._written.add({number: table})
 
     def _together(self, number: int) -> pa.Table:
         buffered = self._buffered[number]
-        return self._added_up(number, buffered) if self._summary.updates == "batched" else pa.concat_tables(buffered)
+        return (
+            self._added_up(number, buffered) if self._aggregation.updates == "batched" else pa.concat_tables(buffered)
+        )
 
     def _added_up(self, number: int, tables: list[pa.Table]) -> pa.Table:
-        return add_up(self._summary, number, tables, apart=keeps_times(self._summary))
+        return add_up(self._aggregation, number, tables, apart=keeps_times(self._aggregation))
 
 
 def keeps_times(aggregation: Aggregation) -> bool:
@@ -104,7 +106,7 @@ class TableWriter:
     """Writes tables as one block, in segments by part, of bounded size, sorted by hash."""
 
     def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
-        self._summary = aggregation
+        self._aggregation = aggregation
         self._parts = parts
         self._path = path
         self._writer = BlockWriter(files, path)
@@ -115,7 +117,7 @@ class TableWriter:
     def add(self, tables: Mapping[int, pa.Table]) -> None:
         for number, table in tables.items():
             self._rows += table.num_rows
-            if number == 0 and self._summary.ordered and TIME in table.column_names:
+            if number == 0 and self._aggregation.ordered and TIME in table.column_names:
                 self._times = np.union1d(self._times, table[TIME].to_numpy())
             for batch in table.to_batches():
                 for piece in batch_pieces(batch):
@@ -128,8 +130,8 @@ class TableWriter:
 
     def close_partials(self) -> dict[str, Any]:
         """Close a block of partial summaries, and report it as one that may be held."""
-        times = self._times if self._summary.ordered else np.zeros(1, np.int64)
-        if self._summary.ordered and self._summary.slides:
+        times = self._times if self._aggregation.ordered else np.zeros(1, np.int64)
+        if self._aggregation.ordered and self._aggregation.slides:
             batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
             self._writer.add(TIMES_OF_ALL, TIMES_OF_ALL, batch, int(times[0]), int(times[-1]))
         rows, size = self.close()
@@ -137,7 +139,7 @@ class TableWriter:
         return {"file": self._path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
 
     def _add(self, number: int, table: pa.Table) -> None:
-        ordered = with_hashes(self._summary, number, table)
+        ordered = with_hashes(self._aggregation, number, table)
         place = part_of(ordered, self._parts)
         for part in np.unique(place):
             piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()

@@ -23,19 +23,19 @@ from braid.state.manifest import AggregateState
 Tables = dict[int, pa.Table]
 
 
-class ViewParts:
+class AggregateParts:
     """The parts of a view that one slot of several has."""
 
     def __init__(
         self, aggregation: Aggregation, aggregate: AggregateState, slot: int, slots: int, store: SegmentStore
     ) -> None:
         self.numbers = [part for part in range(aggregate.parts) if part % slots == slot]
-        self._summary = aggregation
+        self._aggregation = aggregation
         self._aggregate = aggregate
         self._store = store
         self._piece: tuple[int, int] = (0, 1)
 
-    def pieces(self, command: AggregateCommand) -> Iterator[ViewParts]:
+    def pieces(self, command: AggregateCommand) -> Iterator[AggregateParts]:
         """The same parts, seen in so many pieces by group that what an update adds up is of bounded size."""
         read = {*(partial.file for partial in command.partials), *command.rewritten}
         read |= {block.file for block in self._aggregate.blocks if block.generation in command.compacted}
@@ -62,8 +62,8 @@ class ViewParts:
 
     def novel(self, number: int, table: pa.Table) -> pa.Table:
         """The rows of a table that the view does not know yet."""
-        hashes = np.asarray(with_hashes(self._summary, number, table)[HASH].to_numpy())
-        return unseen(self._summary, number, table, self.known(number, table, hashes))
+        hashes = np.asarray(with_hashes(self._aggregation, number, table)[HASH].to_numpy())
+        return unseen(self._aggregation, number, table, self.known(number, table, hashes))
 
     def found(self, number: int, hashes: Keys) -> list[pa.Table]:
         wanted = np.unique(hashes)
@@ -84,15 +84,15 @@ class ViewParts:
                 times = table[TIME].to_numpy()
                 yield table.filter(pa.array((times >= since_us) & (times < cut_us)))
 
-    def absorb(self, added: Tables, generations: Sequence[int], cut_us: int | None) -> Tables:
+    def compact(self, added: Tables, generations: Sequence[int], cut_us: int | None) -> Tables:
         """A step's own tables with those of the generations it takes in, without what is older than the cut."""
         tables = {number: [table] for number, table in added.items() if table.num_rows}
-        for number in range(1 + len(self._summary.sets)):
+        for number in range(1 + len(self._aggregation.sets)):
             for file, segment in self._segments(number, generations):
                 tables.setdefault(number, []).append(self.table(file, segment))
         kept = {}
         for number, parts in tables.items():
-            whole = add_up(self._summary, number, parts)
+            whole = add_up(self._aggregation, number, parts)
             if cut_us is not None and TIME in whole.column_names:
                 whole = since(whole, cut_us)
             if whole.num_rows:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.aggregate.partials import TableWriter, part_of
-from braid.engine.tasks.aggregate.parts import Tables, ViewParts, oldest_counting, since
+from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_counting, since
 from braid.engine.tasks.results import ResultWriter
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.aggregation import (
@@ -43,60 +43,60 @@ class SlotUpdate:
     def __init__(
         self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
     ) -> None:
-        self._summary = aggregation
-        self._order = command
+        self._aggregation = aggregation
+        self._command = command
         self._store = store
-        self._whole = self._parts = ViewParts(aggregation, command.aggregate, slot, slots, store)
+        self._whole = self._parts = AggregateParts(aggregation, command.aggregate, slot, slots, store)
 
     def updates(self) -> Iterator[tuple[pa.RecordBatch | None, Tables]]:
         """What leaves, if anything, and the tables of this slot's new block: by pieces of its groups."""
-        for piece in self._whole.pieces(self._order):
+        for piece in self._whole.pieces(self._command):
             self._parts = piece
             yield self._update()
 
     def _update(self) -> tuple[pa.RecordBatch | None, Tables]:
         fresh = self._fresh()
-        if self._summary.is_distinct:
-            sink_schema, added = self._let_out_once(fresh)
-        elif self._summary.slides:
-            sink_schema, added = self._slide(fresh)
+        if self._aggregation.is_distinct:
+            output, added = self._emit_distinct(fresh)
+        elif self._aggregation.slides:
+            output, added = self._slide(fresh)
         else:
-            sink_schema, added = self._total(fresh)
-        if self._order.first and self._has_only_group and (sink_schema is None or sink_schema.num_rows == 0):
-            sink_schema = total_of_nothing(self._summary)
-        cut = self._cut if self._summary.slides else self._order.forget_us
-        return sink_schema, self._parts.absorb(added, self._order.compacted, cut)
+            output, added = self._total(fresh)
+        if self._command.first and self._has_only_group and (output is None or output.num_rows == 0):
+            output = total_of_nothing(self._aggregation)
+        cut = self._cut if self._aggregation.slides else self._command.forget_us
+        return output, self._parts.compact(added, self._command.compacted, cut)
 
     @property
     def _has_only_group(self) -> bool:
         """Whether the one group of an aggregation without groups is in a part of this slot, and in this piece."""
-        is_here = int(part_of(only_group(), self._order.aggregate.parts)[0]) in self._parts.numbers
+        is_here = int(part_of(only_group(), self._command.aggregate.parts)[0]) in self._parts.numbers
         return is_here and self._parts.in_piece(only_group()).num_rows > 0
 
-    def _let_out_once(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
+    def _emit_distinct(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         if 0 not in fresh:
             return None, {}
         novel = self._parts.novel(0, fresh[0])
-        return finish(self._summary, novel, {}), {0: novel}
+        return finish(self._aggregation, novel, {}), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         """Over all results: a set adds to its group's count what it had not seen."""
         if 0 not in fresh:
             return None, {}
         main, added = [fresh[0]], {}
-        for number, call in enumerate(self._summary.sets, start=1):
+        for number, call in enumerate(self._aggregation.sets, start=1):
             if number in fresh:
                 added[number] = self._parts.novel(number, fresh[number])
                 main.append(newly_counted(call, added[number]))
-        added[0] = add_up(self._summary, 0, main)
+        added[0] = add_up(self._aggregation, 0, main)
         known = self._parts.known(0, added[0], group_hashes(added[0]))
-        totals = add_up(self._summary, 0, [marked_as(1, added[0]), marked_as(0, known)])
-        return self._leaving(totals, {}), added
+        totals = add_up(self._aggregation, 0, [marked_as(1, added[0]), marked_as(0, known)])
+        return self._touched_groups(totals, {}), added
 
     def _slide(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
         """Over a stretch of result time: groups that gained or lost results are counted anew from what is live."""
         added = {number: since(table, self._cut) for number, table in fresh.items()}
-        before = oldest_counting(self._order.aggregate.newest_us, self._summary.over_us)
+        before = oldest_counting(self._command.aggregate.newest_us, self._aggregation.over_us)
         touched = [*([added[0]] if 0 in added else []), *self._parts.lost(before, self._cut)]
         touched = [table for table in touched if table.num_rows]
         if not touched:
@@ -104,55 +104,55 @@ class SlotUpdate:
         groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
         hashes = group_hashes(groups)
         live = [marked_as(0, table.drop_columns([TIME])) for table in self._live(0, hashes, added)]
-        totals = add_up(self._summary, 0, [marked_as(1, groups), *live])
+        totals = add_up(self._aggregation, 0, [marked_as(1, groups), *live])
         sets = {}
-        for number, call in enumerate(self._summary.sets, start=1):
+        for number, call in enumerate(self._aggregation.sets, start=1):
             tables = self._live(number, hashes, added)
-            sets[call] = add_up(self._summary, number, tables) if tables else groups.slice(0, 0)
-        return self._leaving(totals, sets), added
+            sets[call] = add_up(self._aggregation, number, tables) if tables else groups.slice(0, 0)
+        return self._touched_groups(totals, sets), added
 
     def _live(self, number: int, hashes: Keys, added: Tables) -> list[pa.Table]:
         """The rows under these hashes that count, the step's own among them."""
         tables = [since(table, self._cut) for table in self._parts.found(number, hashes)]
         return [*tables, *([added[number]] if number in added else [])]
 
-    def _leaving(self, totals: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
+    def _touched_groups(self, totals: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
         """The groups that the step touched; one that only shares a hash with them was looked up in vain."""
         totals = totals.filter(pc.equal(totals[FRESH], 1)).drop_columns([FRESH])
-        return finish(self._summary, totals.combine_chunks(), sets)
+        return finish(self._aggregation, totals.combine_chunks(), sets)
 
     @property
     def _cut(self) -> int:
-        return oldest_counting(self._order.newest_us, self._summary.over_us)
+        return oldest_counting(self._command.newest_us, self._aggregation.over_us)
 
     def _fresh(self) -> Tables:
         """The step's partial summaries of this slot's parts, added up."""
         tables: dict[int, list[pa.Table]] = {}
-        for buffered in self._order.partials:
+        for buffered in self._command.partials:
             for segment in self._store.reader(buffered.file).segments_of(None, self._parts.numbers):
                 tables.setdefault(segment.unit, []).append(self._parts.table(buffered.file, segment))
-        return {number: add_up(self._summary, number, parts) for number, parts in tables.items()}
+        return {number: add_up(self._aggregation, number, parts) for number, parts in tables.items()}
 
 
 def write_update(
     aggregate: SlotUpdate, aggregation: Aggregation, parts: int, files: Files, path: str, results: ResultWriter | None
 ) -> dict[str, Any]:
     """Carry an update out: write the slot's block and what leaves, and report them."""
-    block = ViewBlockWriter(aggregation, parts, files, path)
+    block = AggregateBlockWriter(aggregation, parts, files, path)
     count = 0
-    for sink_schema, tables in aggregate.updates():
+    for output, tables in aggregate.updates():
         block.add(tables)
-        if sink_schema is not None and sink_schema.num_rows:
-            count += sink_schema.num_rows
+        if output is not None and output.num_rows:
+            count += output.num_rows
             if results is not None:
-                results.add(sink_schema)
+                results.add(output)
     if results is not None:
         results.close()
     written = [] if results is None else [asdict(file) for file in results.written]
     return {"results": count, "files": written, "view": block.close()}
 
 
-class ViewBlockWriter:
+class AggregateBlockWriter:
     """Writes a slot's block of the view, if there is anything to write."""
 
     def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:

@@ -43,7 +43,7 @@ def rank_rows(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentS
     return {"stream": stream, "file": path.rsplit("/", 1)[1], "rows": len(times), "first_us": first}
 
 
-def open_ruler(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> RankIndex:
+def open_rank_index(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> RankIndex:
     """A ruler that rows can be measured against."""
     return make_ruler(*_read(store, file), plan.streams[stream].window_rows or 0)
 

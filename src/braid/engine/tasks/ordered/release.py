@@ -29,7 +29,7 @@ class SlotRelease:
     """What one slot does in a release."""
 
     def __init__(self, command: ReleaseCommand, slot: int, slots: int, store: SegmentStore) -> None:
-        self._order = command
+        self._command = command
         self._slot = slot
         self._slots = slots
         self._store = store
@@ -38,7 +38,7 @@ class SlotRelease:
 
     def released(self) -> Iterator[pa.RecordBatch]:
         """The rows of this slot's stretch, in order."""
-        edges = (ALWAYS, *self._order.cuts, self._order.until_us)
+        edges = (ALWAYS, *self._command.cuts, self._command.until_us)
         if self._slot >= len(edges) - 1:
             return
         runs = list(self._runs(edges[self._slot], edges[self._slot + 1]))
@@ -48,14 +48,14 @@ class SlotRelease:
 
     def leftovers(self) -> Iterator[pa.RecordBatch]:
         """The rows that stay, of the files that are written anew by this slot."""
-        for file in self._order.compacted[self._slot :: self._slots]:
+        for file in self._command.compacted[self._slot :: self._slots]:
             for batch, times in self._all(file):
-                first = count_up_to(times, self._order.until_us)
+                first = count_up_to(times, self._command.until_us)
                 if first < len(times):
                     yield batch.slice(first)
 
     def _runs(self, after: int, until: int) -> Iterator[Run]:
-        for buffered in self._order.blocks:
+        for buffered in self._command.blocks:
             lowest = max(after, buffered.after_us)
             for batch, times in self._all(buffered.file):
                 run = _cut((batch, times), lowest, until)

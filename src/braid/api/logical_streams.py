@@ -13,7 +13,7 @@ from braid.plan.logical import LogicalStream
 from braid.spark.transport import with_spark_types
 
 
-def ask_stream(number: int, stream: Stream, everlasting: bool) -> LogicalStream:
+def logical_stream(number: int, stream: Stream, everlasting: bool) -> LogicalStream:
     """A stream as a question has it; in an `everlasting` join rows are never late unless it says when."""
     fields = [StructField(f"{stream.name}.{field.name}", field.dataType, True) for field in stream.schema.fields]
     lateness_us = stream.lateness_us if stream.lateness_given or not everlasting else None
@@ -50,16 +50,16 @@ def check_alike(streams: tuple[Stream, ...]) -> None:
         )
 
 
-def check_counted(streams: tuple[Stream, ...], ordered: bool) -> None:
+def check_row_based(streams: tuple[Stream, ...], ordered: bool) -> None:
     """Refuse windows that count rows where their order is not known, or has no meaning."""
-    counted = [stream for stream in streams if stream.window.kind == "rows"]
-    if counted and counted[0].df.isStreaming and not ordered:
+    row_based = [stream for stream in streams if stream.window.kind == "rows"]
+    if row_based and row_based[0].df.isStreaming and not ordered:
         raise WindowError(
-            f"The window of stream {counted[0].name!r} counts rows in the order of event time, but the results of "
+            f"The window of stream {row_based[0].name!r} counts rows in the order of event time, but the results of "
             "this join leave in no order.",
             hint="Add .ordered() to the join, or give the stream a window of time.",
         )
-    for stream in counted:
+    for stream in row_based:
         for field in stream.schema.fields:
             if isinstance(field.dataType, ArrayType | MapType | StructType):
                 raise WindowError(
