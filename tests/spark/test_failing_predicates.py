@@ -59,10 +59,10 @@ JVM: dict[str, tuple[str, tuple[str, ...], list[str]]] = {
 
 @pytest.mark.parametrize("case", JVM)
 def test_whatever_raises_in_the_jvm_is_an_error_of_the_predicate(spark: SparkSession, table: Table, case: str) -> None:
-    def refuses_zero(d: int | None, v: int | None) -> bool | None:
+    def refuses_zero(d: int, v: int) -> bool:
         if d == 0:
             raise KeyError("nothing")
-        return None if d is None or v is None else v > d
+        return v > d
 
     spark.udf.register("refuses_zero", refuses_zero, "boolean")
     predicate, select, causes = JVM[case]

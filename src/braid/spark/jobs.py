@@ -1,13 +1,12 @@
 """Probe jobs as DataFrames: tasks over the anchor, and where a conjunct needs it, filters of the JVM between them.
 
 Without the JVM a job is one pass over the anchor that writes files. With it, the tasks emit their rows, the JVM
-filters them by the original expressions, further tasks evaluate what must come after, and a last one writes. A
-report travels with the rows it is about, and passes every filter.
+filters them by the original expressions, further functions evaluate what must come after, and a last one writes and
+reports (`task_reports.py`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,12 +36,13 @@ from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, ProbeOrder, Stage
 from braid.spark.slot_functions import slot_commands
 from braid.spark.task_context import current_task
+from braid.spark.task_reports import TaskReports
 from braid.spark.transport import map_batches, spark_schema
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
 LISTS, SUMS = ("units", "lookups", "merged", "derived"), ("seconds", "cpu")
-REPORT, DELTA_STREAM, ROUTE = "#report", "#head", "#route"
+DELTA_STREAM, ROUTE = "#head", "#route"
 
 
 class ProbePipeline:
@@ -101,12 +101,9 @@ class ProbePipeline:
         if not (command.is_last and self._gives_results(probe_orders)):
             return map_batches(frame, ExchangeFunction(plan, self._locations), REPORTS)
         if plan.jvm_outputs:
-            # A report row has no values to select from, and an output may raise on NULLs it was never meant to see.
-            guarded = [
-                f"CASE WHEN `{REPORT}` IS NULL THEN {output.sql} END AS `{_name(number)}`"
-                for number, output in enumerate(plan.outputs)
-            ]
-            frame = frame.selectExpr(*guarded, f"`{REPORT}`")
+            frame = frame.selectExpr(
+                *(f"{output.sql} AS `{_name(number)}`" for number, output in enumerate(plan.outputs))
+            )
         return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
 
     def _read_later(self, command: ProbeCommand) -> set[str]:
@@ -136,7 +133,7 @@ def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
     """What tasks hand to the JVM: the stored columns among `names`, the result time, and where the row stands."""
     fields = [field for schema in plan.schemas for field in schema if field.name in names]
     time = plan.schemas[0].field(plan.streams[0].time).with_name(RESULT_TIME)
-    own = [time, pa.field(DELTA_STREAM, pa.int32()), pa.field(ROUTE, pa.int32()), pa.field(REPORT, pa.string())]
+    own = [time, pa.field(DELTA_STREAM, pa.int32()), pa.field(ROUTE, pa.int32())]
     return pa.schema([*fields, *own])
 
 
@@ -171,7 +168,7 @@ class EmitFunction:
                 report = run.report()
             except TASK_ERRORS as error:
                 report = serialize_error(error)
-            yield _report_only(self._schema, report)
+            TaskReports(command.run, task).add(report)
 
 
 class CheckFunction:
@@ -184,15 +181,12 @@ class CheckFunction:
         task, content = current_task()
         command = ProbeCommand.from_json(content)
         with watched(*locate(self._locations.checkpoint), _file_name(command, task), command.watched):
-            yield from self._checked(batches)
+            yield from self._checked(batches, TaskReports(command.run, task))
 
-    def _checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _checked(self, batches: Iterator[pa.RecordBatch], reports: TaskReports) -> Iterator[pa.RecordBatch]:
         types = _flat_types(self._plan)
         for batch in batches:
-            rows, reports = _apart(batch)
-            for report in reports:
-                yield _report_only(self._schema, json.loads(report))
-            for delta_stream, part in _by_delta_stream(rows):
+            for delta_stream, part in _by_value(batch, DELTA_STREAM):
                 stage = self._stages[delta_stream]
                 if stage is None:
                     yield part
@@ -201,7 +195,7 @@ class CheckFunction:
                 try:
                     yield part.take(pa.array(passing_rows(Rows.from_batch(part, types), checks)))
                 except TASK_ERRORS as error:
-                    yield _report_only(self._schema, serialize_error(error))
+                    reports.add(serialize_error(error))
 
 
 class ExchangeFunction:
@@ -219,18 +213,15 @@ class ExchangeFunction:
         probe_orders = build_probe_orders(plan, command.join_orders)
         exchanged = ExchangedRows(files, blocks, name)
         intermediate = IntermediateRows(plan, command, files, blocks, name, command.step + task.partition)
-        reports = []
         for batch in batches:
-            rows, texts = _apart(batch)
-            reports += texts
-            for delta_stream, part in _by_delta_stream(rows):
+            for delta_stream, part in _by_value(batch, DELTA_STREAM):
                 joined = probe_orders[delta_stream].after(command.last_round)
                 types = joined_types(plan, joined)
                 names = [name for name in part.schema.names if name in types]
                 intermediate.add(joined, Rows.from_batch(part.select(names), types))
                 for route, piece in _by_value(part, ROUTE) if not command.is_last else ():
                     exchanged.add(delta_stream, route, Rows.from_batch(piece.select(names), types))
-        yield _closing(reports, exchanged.close(), intermediate.close()["derived"])
+        yield _closing(TaskReports(command.run, task).take(), exchanged.close(), intermediate.close()["derived"])
 
 
 class FinishFunction:
@@ -244,13 +235,10 @@ class FinishFunction:
         command = ProbeCommand.from_json(content)
         sink = open_results(self._plan, self._locations, command, _file_name(command, task))
         types = _flat_types(self._plan)
-        reports = []
         for batch in batches:
-            rows, texts = _apart(batch)
-            reports += texts
-            if rows.num_rows:
-                sink.add(self._selected(rows, types))
-        yield _closing(reports, sink.close(), [])
+            if batch.num_rows:
+                sink.add(self._selected(batch, types))
+        yield _closing(TaskReports(command.run, task).take(), sink.close(), [])
 
     def _selected(self, rows: pa.RecordBatch, types: dict[str, str]) -> pa.RecordBatch:
         if not self._plan.jvm_outputs:
@@ -261,12 +249,12 @@ class FinishFunction:
 
 
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
-    """The SQL of a stage for all heads; reports pass."""
+    """The SQL of a stage for all delta streams."""
     cases = []
     for delta_stream, stage in enumerate(stages):
         texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
         cases.append(f"WHEN {delta_stream} THEN {' AND '.join(texts) or 'true'}")
-    return f"CASE WHEN `{REPORT}` IS NOT NULL THEN true ELSE CASE `{DELTA_STREAM}` {' '.join(cases)} END END"
+    return f"CASE `{DELTA_STREAM}` {' '.join(cases)} END"
 
 
 def _emitted(
@@ -279,25 +267,6 @@ def _emitted(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _report_only(schema: pa.Schema, report: dict[str, Any]) -> pa.RecordBatch:
-    arrays = [pa.nulls(1, field.type) for field in schema]
-    arrays[schema.get_field_index(REPORT)] = pa.array([json.dumps(report)])
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
-    """Rows, and the reports among them."""
-    reports = batch.column(REPORT)
-    if reports.null_count == batch.num_rows:
-        return batch, []
-    texts = [text for text in reports.to_pylist() if text is not None]
-    return batch.filter(reports.is_null()), texts
-
-
-def _by_delta_stream(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    yield from _by_value(batch, DELTA_STREAM)
-
-
 def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
     if batch.num_rows == 0:
         return
@@ -306,15 +275,16 @@ def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.Record
         yield value, batch if (values == value).all() else batch.filter(pa.array(values == value))
 
 
-def _closing(reports: list[str], written: dict[str, Any], intermediate: list[dict[str, Any]]) -> pa.RecordBatch:
-    """The tasks' reports as one, with what was written added; an error stays an error."""
-    parsed = [json.loads(text) for text in reports]
-    failed = next((report for report in parsed if "error" in report), None)
+def _closing(
+    reports: list[dict[str, Any]], written: dict[str, Any], intermediate: list[dict[str, Any]]
+) -> pa.RecordBatch:
+    """The reports of a task as one, with what was written added; an error stays an error."""
+    failed = next((report for report in reports if "error" in report), None)
     if failed is not None:
         return report_row(failed)
     merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
     merged["derived"] = intermediate
-    for report in parsed:
+    for report in reports:
         merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
     return report_row({**merged, **written})
 
