@@ -189,7 +189,7 @@ def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
         (release, "ROWS_AT_ONCE", 4),
         (release, "SAMPLED", 2),
         (releasing, "MIN_ROWS_PER_SLOT", 2),
-        (releasing, "MOST_FILES", 2),
+        (releasing, "MAX_FILES", 2),
         (merging, "FAN_IN", 2),
         (merging, "CLOSED_FAN_IN", 2),
         (merging, "BASE_ROWS", 4),

@@ -57,12 +57,12 @@ def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small pieces, few files, so that small cases pass every way."""
     for module, name, value in (
         (partials, "MAX_BUFFERED_ROWS", 5),
-        (aggregate_state, "FEWEST_PARTS", 3),
+        (aggregate_state, "MIN_PARTS", 3),
         (buffering, "ROWS_PER_SEGMENT", 3),
         (release, "ROWS_AT_ONCE", 4),
         (release, "SAMPLED", 2),
         (releasing, "MIN_ROWS_PER_SLOT", 2),
-        (releasing, "MOST_FILES", 2),
+        (releasing, "MAX_FILES", 2),
     ):
         monkeypatch.setattr(module, name, value)
 

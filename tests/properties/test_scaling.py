@@ -76,7 +76,7 @@ def elastic(chance: random.Random, window_us: int | None) -> Elasticity:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(keeping, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(keeping, "MERGE_ROWS_PER_STEP", chance.choice((30, 1_000_000)))
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
     logical_plan = draft(by_key, window).logical_plan()
     strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
@@ -101,7 +101,7 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     assert rows_of(scaled) == rows_of(fixed)
     if window is None:
         epochs = {block.epoch for block in scaled.steps.manifest.blocks}
-        assert len(epochs) <= 2 or keeping.MERGE_ROWS_A_STEP == 30
+        assert len(epochs) <= 2 or keeping.MERGE_ROWS_PER_STEP == 30
         assert scaled.steps.manifest.layout.epoch in epochs
 
 

@@ -49,8 +49,8 @@ MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 @pytest.fixture(autouse=True)
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are enough, and they are soon forgotten, so that small cases go both ways."""
-    monkeypatch.setattr(skew, "ENOUGH_ROWS", 20)
-    monkeypatch.setattr(skew, "FADING", 0.5)
+    monkeypatch.setattr(skew, "MIN_SAMPLED_ROWS", 20)
+    monkeypatch.setattr(skew, "DECAY", 0.5)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(keeping, "MERGE_ROWS_A_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(keeping, "MERGE_ROWS_PER_STEP", chance.choice((30, 1_000_000)))
     case, slots, restarts = make_skewed(chance), chance.choice((2, 4, 6)), chance.random() < 0.5
     scales = chance.random() < 0.3
     elastic = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 9_000)), 1, 3) if scales else None

@@ -32,7 +32,7 @@ CRASHED = [int(ONLY)] if ONLY else list(range(9100, 9125))
 def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are held, and few parts, so that small cases pass every way."""
     monkeypatch.setattr(partials, "MAX_BUFFERED_ROWS", 5)
-    monkeypatch.setattr(aggregate_state, "FEWEST_PARTS", 3)
+    monkeypatch.setattr(aggregate_state, "MIN_PARTS", 3)
 
 
 def steps_of(query: InlineQuery, batches: list[dict[str, pa.Table]]) -> Iterator[Counter[Row]]:

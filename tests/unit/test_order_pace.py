@@ -42,7 +42,7 @@ class Feed:
 
 def test_adaptive_changes_both_ways_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lookups take the time they take; when batches come a millisecond apart it is a large share, later a small one."""
-    monkeypatch.setattr(ordering, "ENOUGH_SECONDS", 0.0005)
+    monkeypatch.setattr(ordering, "MIN_OBSERVED_SECONDS", 0.0005)
     feed = Feed(tmp_path, ManualClock(1))
     quick = [feed.batch(1) for _ in range(4)]
     slow = [feed.batch(100_000) for _ in range(12)]
@@ -50,7 +50,7 @@ def test_adaptive_changes_both_ways_and_says_why(tmp_path: Path, monkeypatch: py
     assert quick[-1]["order"]["holds"] == "results"
     assert slow[-1]["order"]["holds"] == "rows"
     assert len(said) == 2
-    assert said[0].startswith("holds results: lookups take")
+    assert said[0].startswith("buffers results: lookups take")
     assert said[1].endswith("less than 0.7 of alpha 0.3")
 
 
@@ -112,7 +112,7 @@ def test_pairs_of_earlier_steps_count_whatever_the_order_of_streams(
     Where rows are looked up at once the slow row also meets the 90 of its own turn that came before its step.
     """
     monkeypatch.setattr(ordering, "MEMORY_SECONDS", math.inf)
-    monkeypatch.setattr(ordering, "MEMORY_TURNS", math.inf)
+    monkeypatch.setattr(ordering, "MEMORY_MOVES", math.inf)
     draft = Draft()
     first, second = (draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in names)
     logical_plan = draft.on(equal(first["k"], second["k"])).ordered().logical_plan()

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from braid.control.ordering import (
+    MEMORY_MOVES,
     MEMORY_SECONDS,
-    MEMORY_TURNS,
-    RETURNING,
+    RETURN_FACTOR,
     Ordering,
     blend,
     choose_buffered,
@@ -84,15 +84,15 @@ def test_adaptive_holds_results_from_alpha_on() -> None:
     assert choose_buffered(ADAPTIVE, waiting("rows", 0.29), 1) == ("rows", ())
     holds, said = choose_buffered(ADAPTIVE, waiting("rows", 0.3), 1)
     assert holds == "results"
-    assert said == ("holds results: lookups take 0.30 of the time, alpha is 0.3",)
+    assert said == ("buffers results: lookups take 0.30 of the time, alpha is 0.3",)
 
 
 def test_adaptive_returns_only_clearly_below_alpha() -> None:
     assert choose_buffered(ADAPTIVE, waiting("results", 0.29), 1) == ("results", ())
-    assert choose_buffered(ADAPTIVE, waiting("results", RETURNING * 0.3 + 0.001), 1) == ("results", ())
+    assert choose_buffered(ADAPTIVE, waiting("results", RETURN_FACTOR * 0.3 + 0.001), 1) == ("results", ())
     holds, said = choose_buffered(ADAPTIVE, waiting("results", 0.2), 1)
     assert holds == "rows"
-    assert said == ("holds rows: lookups take 0.20 of the time, less than 0.7 of alpha 0.3",)
+    assert said == ("buffers rows: lookups take 0.20 of the time, less than 0.7 of alpha 0.3",)
 
 
 def test_an_alpha_of_zero_never_holds_rows_once_lookups_were_seen() -> None:
@@ -121,7 +121,7 @@ def test_the_past_fades_by_the_time_since_the_frontier_moved_last() -> None:
 def test_a_frontier_that_moves_seldom_makes_no_short_memory() -> None:
     seen = Pace(100.0, (1.0, 100.0), (1.0, 2.0), 50.0, 3600.0)
     after = blend(seen, seconds=1.0, rows=(1, 5), busy=(0.0, 0.0), compared=0, moved=True)
-    assert after.seconds == pytest.approx(101 * math.exp(-1 / MEMORY_TURNS))
+    assert after.seconds == pytest.approx(101 * math.exp(-1 / MEMORY_MOVES))
 
 
 def test_bursts_of_lookups_are_spread_over_the_time_between_them() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from braid.control.responses import MOST_ARRIVALS, describe_waits, remember, respond, thinned
+from braid.control.responses import MAX_ARRIVALS, describe_waits, remember, respond, thinned
 from braid.state.order_state import Arrival
 
 
@@ -31,19 +31,19 @@ def test_average_and_percentiles_weigh_rows() -> None:
 
 
 def test_too_many_arrivals_become_half_as_many_at_their_mean() -> None:
-    arrivals = [Arrival(100 * number, 1 + number % 2 * 2, (number,)) for number in range(MOST_ARRIVALS + 2)]
+    arrivals = [Arrival(100 * number, 1 + number % 2 * 2, (number,)) for number in range(MAX_ARRIVALS + 2)]
     kept = remember(arrivals[::-1])
-    assert len(kept) == MOST_ARRIVALS // 2 + 1
+    assert len(kept) == MAX_ARRIVALS // 2 + 1
     assert kept[0] == Arrival(75, 4, (0, 1))  # 1 row at 0 ms, 3 at 100 ms
     assert sum(arrival.rows for arrival in kept) == sum(arrival.rows for arrival in arrivals)
-    assert remember(arrivals[:MOST_ARRIVALS]) == tuple(arrivals[:MOST_ARRIVALS])
+    assert remember(arrivals[:MAX_ARRIVALS]) == tuple(arrivals[:MAX_ARRIVALS])
 
 
 def test_arrivals_of_other_streams_are_never_put_together() -> None:
-    arrivals = [Arrival(100 * n, 1, (n,), n % 2) for n in range(2 * MOST_ARRIVALS)]
+    arrivals = [Arrival(100 * n, 1, (n,), n % 2) for n in range(2 * MAX_ARRIVALS)]
     kept = remember(arrivals)
-    assert [arrival.stream for arrival in kept] == [0] * MOST_ARRIVALS + [1] * MOST_ARRIVALS
-    assert len(remember([*arrivals, Arrival(0, 1, (0,), 1)])) == MOST_ARRIVALS + MOST_ARRIVALS // 2 + 1
+    assert [arrival.stream for arrival in kept] == [0] * MAX_ARRIVALS + [1] * MAX_ARRIVALS
+    assert len(remember([*arrivals, Arrival(0, 1, (0,), 1)])) == MAX_ARRIVALS + MAX_ARRIVALS // 2 + 1
 
 
 def test_a_sample_is_thinned_evenly() -> None:

@@ -1,7 +1,7 @@
-"""Which blocks of a view to write anew, and what it may forget.
+"""Which blocks of the aggregate state are compacted, and which distinct rows may be forgotten.
 
-A step's own block takes in those before it while they are not much larger than all it has taken in, so a view of n
-rows has O(log n) blocks and a row is written O(log n) times.
+A step's block is merged with earlier generations, newest first, while each is not much larger than all merged so far.
+So a state of n rows has O(log n) blocks, and a row is written O(log n) times.
 """
 
 from __future__ import annotations
@@ -11,36 +11,38 @@ from collections.abc import Sequence
 from braid.plan.join import JoinPlan
 from braid.state.manifest import AggregateState
 
-WORTH_ABSORBING = 2
-PARTS_A_SLOT = 4
-FEWEST_PARTS = 8
+# A generation at most twice as large as the rows merged so far is merged too: sizes then grow geometrically.
+COMPACTION_RATIO = 2
+# The number of parts is fixed with the state. Four per slot keep all slots busy when the cluster grows up to fourfold.
+PARTS_PER_SLOT = 4
+MIN_PARTS = 8
 
 
 def new_aggregate(slots: int) -> AggregateState:
-    """An empty view, in enough parts for a cluster that grows a little."""
-    return AggregateState(parts=max(FEWEST_PARTS, PARTS_A_SLOT * slots))
+    """An empty state, in enough parts for a cluster that grows."""
+    return AggregateState(parts=max(MIN_PARTS, PARTS_PER_SLOT * slots))
 
 
-def decide_absorbed(aggregate: AggregateState, fresh_rows: int) -> tuple[int, ...]:
-    """The generations that a step's block takes in, given an upper bound of its own rows."""
+def decide_compaction(aggregate: AggregateState, fresh_rows: int) -> tuple[int, ...]:
+    """The generations that a step's block is merged with, given an upper bound of its own rows."""
     rows: dict[int, int] = {}
     for block in aggregate.blocks:
         rows[block.generation] = rows.get(block.generation, 0) + block.rows
     chosen: list[int] = []
-    taken = max(1, fresh_rows)
+    merged_rows = max(1, fresh_rows)
     for generation in sorted(rows, reverse=True):
-        if rows[generation] > WORTH_ABSORBING * taken:
+        if rows[generation] > COMPACTION_RATIO * merged_rows:
             break
-        taken += rows[generation]
+        merged_rows += rows[generation]
         chosen.append(generation)
     return tuple(chosen)
 
 
 def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
-    """The time below which no result can repeat a distinct row that is known; None if any may.
+    """The time below which no result can repeat a known distinct row; None if every row may be repeated.
 
-    A row with its result time repeats only while some stream may still bring a row that old. A row with the event time
-    of a stream repeats while that stream's row may come, or may still be joined.
+    A row that contains its result time can repeat while some stream may still bring a row that old. A row that contains
+    the event time of a stream can repeat while a row of that age may still arrive, or may still be joined.
     """
     aggregation = plan.aggregation
     if aggregation is None or aggregation.bounded_by is None:
@@ -58,10 +60,10 @@ def forgettable(plan: JoinPlan, watermarks: Sequence[int | None]) -> int | None:
 
 
 def forgettable_in_order(plan: JoinPlan, frontier_us: int | None) -> int | None:
-    """The same where results leave in order, and known rows have the result time of their first.
+    """The same for ordered results, where a known row has the result time of its first occurrence.
 
-    Later results are not older than the frontier. Those with the event time of a stream's row are no newer than that
-    may still be joined, and the row is no newer than the first result of it.
+    Later results are not older than the frontier. A result that contains the event time of a stream's row is at most
+    the retention of that row newer than it, and the row is not newer than its first result.
     """
     aggregation = plan.aggregation
     if aggregation is None or aggregation.bounded_by is None or frontier_us is None:

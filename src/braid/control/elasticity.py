@@ -1,8 +1,8 @@
-"""Two-phase scaling: how many units each subgroup of each side should have, from the memory they hold.
+"""Two-phase scaling: how many units each subgroup of each side should have, given the memory they use.
 
-Every period the load of a subgroup is compared with two thresholds. A subgroup asks for more units or fewer; when it
-has asked for the same so often in a row as `patience` says, it gets the number that brings its load to the target.
-Nothing here looks at a clock or a file: loads and times come in, decisions go out.
+Every period the load of a subgroup is compared with two thresholds, and the subgroup votes for more units, for fewer,
+or for neither. After `patience` equal votes in a row it gets the number of units that brings its load to the target.
+The functions read no clock and no file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Elasticity:
-    """How a query grows and shrinks; loads are shares of `capacity_bytes`, the memory of a unit."""
+    """The settings of scaling; loads are shares of `capacity_bytes`, the memory of a unit."""
 
     low: float
     high: float
@@ -33,7 +33,7 @@ class Elasticity:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A decision: a subgroup gets another number of units, because of its load."""
+    """A decision: the number of units of a subgroup changes, because of its load."""
 
     stream: int
     group: int
@@ -51,7 +51,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a check came to: the layout, what was scaled, and what subgroups now ask for."""
+    """The outcome of a check: the layout, the scalings, and the votes of the subgroups."""
 
     layout: Layout
     scalings: tuple[Scaling, ...]
@@ -65,17 +65,17 @@ def decide_scaling(
     pressures: tuple[Pressure, ...],
     growing: Collection[int] = (),
 ) -> Decided:
-    """One check: `stored` has the bytes that each subgroup of each side holds.
+    """One check: `stored` has the bytes stored by each subgroup of each side.
 
-    The streams `growing` have not filled their windows yet. A low load says nothing of them, so they do not shrink.
+    The streams `growing` have not filled their windows yet. Their load will still rise, so they do not shrink.
     """
-    asked = {(pressure.stream, pressure.group): pressure for pressure in pressures}
+    earlier = {(pressure.stream, pressure.group): pressure for pressure in pressures}
     scalings, after = [], []
     for stream in range(len(layout.units)):
         for group, count in enumerate(layout.members(stream)):
             load = stored.get((stream, group), 0) / (count * elasticity.capacity_bytes)
             vote = max(vote_for(elasticity, load), 0) if stream in growing else vote_for(elasticity, load)
-            before = asked.get((stream, group))
+            before = earlier.get((stream, group))
             times = 0 if vote == 0 else 1 if before is None or before.vote != vote else before.times + 1
             wanted = _bounded(elasticity, count + units_to_change(elasticity, load, count))
             if times >= elasticity.patience and wanted != count:
@@ -96,9 +96,9 @@ def vote_for(elasticity: Elasticity, load: float) -> int:
 
 
 def units_to_change(elasticity: Elasticity, load: float, count: int) -> int:
-    """The units by which a subgroup reaches the target, rounded away from zero."""
+    """The units to add or remove so that a subgroup reaches the target, rounded away from zero."""
     exact = (load / elasticity.target - 1) * count
-    # A load that is exactly a whole number of units away must not be pushed further by rounding.
+    # Where the exact change is a whole number, an error of floating point must not round it up.
     nearest = round(exact)
     if math.isclose(exact, nearest, abs_tol=1e-9):
         return nearest

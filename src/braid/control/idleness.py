@@ -1,7 +1,7 @@
 """Idleness: which streams have been silent for so long that the others no longer wait for them.
 
-Silence is counted from the start of the run, up to the last look at the sources: time in which nobody looked is no
-silence, nor is time in which rows lay unread.
+Silence is measured from the start of the run to the last check of the sources. Time without a check does not count as
+silence, nor does time in which the source had unread rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from braid.state.manifest import Mark
 
 @dataclass(frozen=True)
 class SourceCheck:
-    """A look at the sources: when, and which streams had rows there that the run has not read."""
+    """A check of the sources: when, and which streams had rows there that the run has not read."""
 
     checked_ms: int
     unread: tuple[bool, ...]
@@ -32,7 +32,7 @@ class Silence:
         self.nothing = (None,) * len(plan.streams)
 
     def all_read(self, now_ms: int) -> SourceCheck:
-        """A look that finds every source read to the end."""
+        """A check that finds every source read to the end."""
         return SourceCheck(now_ms, self.nobody)
 
     def idle(
@@ -40,7 +40,7 @@ class Silence:
     ) -> tuple[bool, ...]:
         """Which streams are idle in a step that brings rows up to `newest`, by default none.
 
-        A stream is idle only if its source was found read to the end, and nothing had come for long enough by then.
+        A stream is idle only if its source was read to the end at the check, and no row had arrived for long enough.
         """
         brought = self.nothing if newest is None else newest
         return tuple(

@@ -1,4 +1,4 @@
-"""Which stored blocks a step keeps, which it drops, and which it writes anew."""
+"""Which stored blocks a step keeps, which it drops, and which it rewrites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Manifest
 
-MERGE_ROWS_A_STEP = 1_000_000
+# Bounds what merging adds to the duration of a step.
+MERGE_ROWS_PER_STEP = 1_000_000
 
 Marks = tuple[int | None, ...]
 
@@ -19,14 +20,14 @@ def split_expired(
     plan: JoinPlan, manifest: Manifest, watermarks: Sequence[int | None]
 ) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """The blocks that may still be needed under these watermarks, and those that are not."""
-    marks, counted = useful_marks(manifest, watermarks), outnumbered(manifest)
+    marks, outranked = useful_marks(manifest, watermarks), outranked_below(manifest)
     live: list[Block] = []
-    gone: list[Block] = []
+    expired: list[Block] = []
     for block in manifest.blocks:
-        old = is_expired(plan, block.stream, block.max_time, marks)
-        few = block.max_time < counted.get(block.stream, block.max_time)
-        (gone if not block.buffered and (old or few) else live).append(block)
-    return tuple(live), tuple(gone)
+        by_time = is_expired(plan, block.stream, block.max_time, marks)
+        by_rank = block.max_time < outranked.get(block.stream, block.max_time)
+        (expired if not block.buffered and (by_time or by_rank) else live).append(block)
+    return tuple(live), tuple(expired)
 
 
 def decide_rewrites(
@@ -36,13 +37,13 @@ def decide_rewrites(
     layouts: Sequence[Layout],
     watermarks: Sequence[int | None],
 ) -> tuple[Merge, ...]:
-    """Blocks to be written anew: those that move to another layout, and small ones that become one."""
+    """The blocks to rewrite: those that move to another layout, and small ones that are merged."""
     marks = useful_marks(manifest, watermarks)
-    moves = decide_moves(plan, live, layouts, marks, MERGE_ROWS_A_STEP)
+    moves = decide_moves(plan, live, layouts, marks, MERGE_ROWS_PER_STEP)
     moving = {file for move in moves for file in move.files}
-    resting = [block for block in live if block.file not in moving]
-    archive, counted = layouts[-1].archive_us, outnumbered(manifest)
-    return (*moves, *decide_merges(plan, resting, marks, MERGE_ROWS_A_STEP, archive, counted))
+    others = [block for block in live if block.file not in moving]
+    archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
+    return (*moves, *decide_merges(plan, others, marks, MERGE_ROWS_PER_STEP, archive, outranked))
 
 
 def useful_marks(manifest: Manifest, watermarks: Sequence[int | None]) -> Marks:
@@ -51,7 +52,7 @@ def useful_marks(manifest: Manifest, watermarks: Sequence[int | None]) -> Marks:
     return lookup_marks(watermarks, manifest.blocks, None if order_state is None else order_state.frontier_us)
 
 
-def outnumbered(manifest: Manifest) -> dict[int, int]:
-    """Of streams whose windows count rows, the time below which no row can be among the last any more."""
+def outranked_below(manifest: Manifest) -> dict[int, int]:
+    """For each stream with a row-based window, the time below which rows are outside every future window."""
     rank_indexes = () if manifest.order_state is None else manifest.order_state.rank_indexes
     return {rank_index.stream: rank_index.first_us for rank_index in rank_indexes if rank_index.first_us is not None}

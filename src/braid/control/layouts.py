@@ -1,4 +1,4 @@
-"""Which layout a step stores its rows under: the strategy's, or what hot keys and the load have made of it."""
+"""Which layout a step stores its rows under: the strategy's, changed where hot keys or the load require it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.state.manifest import Manifest, Pressure
 
 @dataclass(frozen=True)
 class Spread:
-    """The layout of a step, what was adapted for it, and what the controller is to remember."""
+    """The layout of a step, the adaptations that led to it, and the state of the controller."""
 
     layout: Layout
     adaptations: tuple[str, ...] = ()
@@ -25,10 +25,10 @@ class Spread:
 def next_layout(
     plan: JoinPlan, manifest: Manifest, chosen: Layout, elasticity: Elasticity | None, now_ms: int
 ) -> Spread:
-    """The newest layout, or the strategy's if that spreads rows otherwise; changed where that is due and decided.
+    """The newest layout, or the strategy's if that spreads rows differently; adapted where an adaptation is due.
 
-    A tree stays the one it was when it was first chosen: what is stored depends on its order. Subgroups that hot keys
-    have changed stay changed over restarts, while the strategy starts with the same number.
+    A tree is never changed after it was first chosen, because the stored rows depend on its order. Subgroups that were
+    changed for hot keys stay changed over restarts, as long as the strategy starts with the same number.
     """
     newest = manifest.layout
     if chosen.tree is not None and newest.tree is not None:
@@ -40,8 +40,8 @@ def next_layout(
     regrouping = decide_groups(newest, manifest.key_counts)
     if regrouping is not None:
         layout = replace(newest.regrouped(regrouping.after), epoch=newest.epoch + 1)
-        said = regrouping.describe([stream.name for stream in plan.streams])
-        return Spread(layout, (said,), (), manifest.checked_ms)
+        adaptation = regrouping.describe([stream.name for stream in plan.streams])
+        return Spread(layout, (adaptation,), (), manifest.checked_ms)
     return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
 
 
@@ -54,5 +54,5 @@ def _scaled(plan: JoinPlan, manifest: Manifest, elasticity: Elasticity, now_ms: 
     decided = decide_scaling(elasticity, newest, stored, manifest.pressures, growing)
     if not decided.scalings:
         return Spread(newest, (), decided.pressures, now_ms)
-    said = tuple(scaling.describe(plan.streams[scaling.stream].name) for scaling in decided.scalings)
-    return Spread(replace(decided.layout, epoch=newest.epoch + 1), said, decided.pressures, now_ms)
+    adaptations = tuple(scaling.describe(plan.streams[scaling.stream].name) for scaling in decided.scalings)
+    return Spread(replace(decided.layout, epoch=newest.epoch + 1), adaptations, decided.pressures, now_ms)

@@ -1,10 +1,9 @@
-"""Which blocks to merge: small ones together, per archive period, so that the number probed stays bounded.
+"""Which blocks to merge: small ones of one archive period, so that the number of probed blocks stays bounded.
 
-Blocks of a stream fall into tiers by their number of rows, each tier eight times the one below. Eight blocks of
-one tier and one archive period become one block of the next tier, so a period of n steps keeps O(log n) blocks
-and rewrites a row O(log n) times. A period that the watermark has left behind becomes one sub-index as soon as
-it has four blocks. Blocks of different layouts, or of different units, are never
-merged with each other.
+Blocks of a stream belong to tiers by their number of rows, each tier eight times the one below. Eight blocks of one
+tier and one archive period become one block of the next tier, so a period of n steps has O(log n) blocks and rewrites
+a row O(log n) times. A period that the watermark has passed becomes one sub-index as soon as it has four blocks.
+Blocks of different layouts or units are never merged with each other.
 """
 
 from __future__ import annotations
@@ -18,19 +17,22 @@ from braid.plan.layout import Layout
 from braid.state.manifest import Block
 
 FAN_IN = 8
+# A closed period gets no more blocks, so its last merge is worth it earlier.
 CLOSED_FAN_IN = 4
 BASE_ROWS = 4096
+# Merging larger blocks saves few lookups for many rewritten rows.
 LARGEST_ROWS = 2_000_000
+# Rows expire by whole blocks: with ten periods at most about a tenth of the stored rows is expired but kept.
 DEFAULT_PERIODS = 10
-NOTHING_OUTNUMBERED: Mapping[int, int] = {}
+NONE_OUTRANKED: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Blocks of one stream that become one a slot; rows older than `oldest_us` are dropped on the way.
+    """Blocks of one stream that become one block per slot; rows older than `oldest_us` are dropped.
 
-    With `into`, rows move to where the layout of that epoch stores them. Blocks of which rows are `held` keep to
-    themselves, and are dropped at no age: they have yet to be looked up.
+    With `into`, rows move to where the layout of that epoch stores them. Blocks with `buffered` rows are merged only
+    with each other, and none of their rows is dropped: they have not probed yet.
     """
 
     stream: int
@@ -42,9 +44,9 @@ class Merge:
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
-    """The archive period of each stream and derived stream: the chosen one, else a tenth of the longest time kept.
+    """The archive period of each stream and intermediate result: the chosen one, else a tenth of the longest retention.
 
-    None if that is for ever: then one sub-index grows.
+    None if retention is unbounded: then there is one growing sub-index.
     """
     stored = len(plan.streams) + len(plan.intermediate)
     if chosen_us is not None:
@@ -63,11 +65,11 @@ def decide_merges(
     watermarks: Sequence[int | None],
     budget_rows: int,
     archive_us: int | None = None,
-    outnumbered: Mapping[int, int] = NOTHING_OUTNUMBERED,
+    outranked: Mapping[int, int] = NONE_OUTRANKED,
 ) -> tuple[Merge, ...]:
     """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due).
 
-    `outnumbered` has, of streams whose windows count rows, the time below which none is among the last.
+    `outranked` has, for streams with row-based windows, the time below which rows are outside every future window.
     """
     due = sorted(_due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
     chosen: list[Merge] = []
@@ -79,7 +81,7 @@ def decide_merges(
         stream = group[0].stream
         files = tuple(block.file for block in group)
         buffered = group[0].buffered
-        oldest = None if buffered else _latest(oldest_useful(plan, stream, watermarks), outnumbered.get(stream))
+        oldest = None if buffered else _latest(oldest_useful(plan, stream, watermarks), outranked.get(stream))
         chosen.append(Merge(stream, files, group[0].epoch, oldest, buffered=buffered))
     return tuple(chosen)
 
@@ -91,20 +93,21 @@ def decide_moves(
     watermarks: Sequence[int | None],
     budget_rows: int,
 ) -> tuple[Merge, ...]:
-    """Rows of older layouts that move to the newest, oldest first, until `budget_rows` do (at least one block).
+    """Rows of older layouts that move to the newest, oldest first, up to `budget_rows` (at least one block).
 
-    Rows that expire are left where they are: new ones go to the new places, and the old ones empty. Rows that never do
-    must move to share their load. A matrix must move in any case: its copies are laid along rows and columns.
+    Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
+    expire must move, or the new units would not share their load. From and to a matrix rows always move, because its
+    copies are stored along rows and columns of units.
     """
     newest = layouts[-1]
-    rigid = {layout.epoch for layout in layouts if "matrix" in (layout.kind, newest.kind)}
-    order_state = [
+    matrix_epochs = {layout.epoch for layout in layouts if "matrix" in (layout.kind, newest.kind)}
+    due = [
         block
         for block in blocks
-        if block.epoch != newest.epoch and (block.epoch in rigid or _stays_for_ever(plan, block.stream))
+        if block.epoch != newest.epoch and (block.epoch in matrix_epochs or _never_expires(plan, block.stream))
     ]
     chosen: list[Block] = []
-    for block in sorted(order_state, key=lambda block: (block.epoch, block.last_step)):
+    for block in sorted(due, key=lambda block: (block.epoch, block.last_step)):
         if chosen and _rows([*chosen, block]) > budget_rows:
             break
         chosen.append(block)
@@ -124,12 +127,12 @@ def decide_moves(
     )
 
 
-def _stays_for_ever(plan: JoinPlan, stream: int) -> bool:
+def _never_expires(plan: JoinPlan, stream: int) -> bool:
     return any(reach is None for _, reach in plan.reaches(stream))
 
 
 def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
-    """The time below which no row of a stream or derived stream can join any more; None if every row may."""
+    """The time below which no row of a stream or intermediate result can join any more; None if every row may."""
     limits = []
     for other, reach in plan.reaches(stream):
         watermark = watermarks[other]

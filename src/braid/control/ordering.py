@@ -1,13 +1,13 @@
-"""In-order results: how far they may leave, and whether rows or results wait for it.
+"""Ordered results: up to which time they are emitted, and whether rows or results are buffered until then.
 
-A result leaves once every stream that is not idle has reached its time. Sync-Filter holds rows until then and looks
-them up afterwards; Filter-Order looks them up at once and holds what they give. Adaptive starts as the first and
-becomes the second while lookups take so much of the time that overlapping them with the waiting pays.
+A result is emitted once every stream that is not idle has reached its time. Sync-Filter buffers rows until then and
+looks them up afterwards. Filter-Order looks them up at once and buffers the results. Adaptive starts with Sync-Filter
+and switches to Filter-Order while lookups take so much time that running them during the wait pays.
 
 For two streams with λ1 <= λ2 rows a second, a window of |w| seconds and c seconds to compare two rows, the lookups of
-the faster stream, which waits, take c·|w|·λ1·λ2 of the time; holding results instead saves x / (1 + x) of the average
-response time. Of more streams all wait but the slowest, so x is the share of time that the lookups of all others
-take. With indexes a lookup does not compare all rows: x is measured, as busy seconds a second and core.
+the faster stream, which waits, take the share x = c·|w|·λ1·λ2 of the time. Buffering results instead saves x / (1 + x)
+of the average response time. With more streams all but the slowest wait, so x is the share of time that the lookups of
+all others take. With indexes a lookup does not compare all rows, so x is measured, in busy seconds per second and core.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from braid.state.manifest import Mark
 from braid.state.order_state import Buffered, OrderState, Pace
 
 Policy = Literal["sync-filter", "filter-order", "adaptive"]
-RETURNING = 0.7
-"""Adaptive goes back to holding rows only below this share of alpha, so that it does not flutter around it."""
-ENOUGH_SECONDS = 0.5
-# While rows are held, lookups come in bursts, one whenever the frontier moves: what is remembered must hold several.
+RETURN_FACTOR = 0.7
+"""Adaptive returns to buffering rows only below this share of alpha, so that it does not oscillate around alpha."""
+# A share measured over less time is too noisy to act on.
+MIN_OBSERVED_SECONDS = 0.5
+# While rows are buffered, lookups come in bursts, one per move of the frontier: the memory must cover several bursts.
 MEMORY_SECONDS = 10.0
-MEMORY_TURNS = 5.0
+MEMORY_MOVES = 5.0
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """How a query keeps its results in order."""
+    """The ordering policy of a query; `alpha` is the share of time above which adaptive buffers results."""
 
     policy: Policy
     alpha: float
@@ -41,7 +42,7 @@ class Ordering:
 
 @dataclass(frozen=True)
 class OrderDecision:
-    """What a step does for the order: what is held, how far results may leave, or that everything does."""
+    """The decision of a step: what is buffered, up to which time results are emitted, or that all are (`flush`)."""
 
     buffered_kind: Buffered
     frontier_us: int | None
@@ -50,7 +51,7 @@ class OrderDecision:
 
 
 def nothing_buffered(streams: int) -> OrderState:
-    """The order before the first step."""
+    """The order state before the first step."""
     return OrderState(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
 
 
@@ -62,40 +63,40 @@ def decide_order(
     idle: tuple[bool, ...],
     slots: int,
 ) -> OrderDecision:
-    """The turn of a step after which the streams have reached `marks`. When all are idle nothing waits for them.
+    """The decision of a step after which the streams have reached `marks`. When all are idle, everything is emitted.
 
-    Results that leave by whole times wait until every stream has passed them. Which rows are the last at a time is
-    known only then: so long rows wait, whatever the policy.
+    Results that are emitted per timestamp wait until every stream has passed it. For a row-based window, the rows in
+    the window at a time are known only then, so rows are buffered whatever the policy.
     """
     buffered_kind: Buffered
-    said: tuple[str, ...]
+    adaptations: tuple[str, ...]
     times = decide_times(plan, marks, idle)
     reached = [mark for mark in times.watermarks if mark is not None]
     frontier = min(reached) if len(reached) == len(times.watermarks) else None
     if plan.per_timestamp and frontier is not None:
         frontier -= 1
-    buffered_kind, said = ("rows", ()) if plan.row_based else choose_buffered(ordering, order_state, slots)
-    return OrderDecision(buffered_kind, later(order_state.frontier_us, frontier), all(times.idle), said)
+    buffered_kind, adaptations = ("rows", ()) if plan.row_based else choose_buffered(ordering, order_state, slots)
+    return OrderDecision(buffered_kind, later(order_state.frontier_us, frontier), all(times.idle), adaptations)
 
 
 def choose_buffered(ordering: Ordering, order_state: OrderState, slots: int) -> tuple[Buffered, tuple[str, ...]]:
-    """What the policy holds, and what it says if that changed."""
+    """What the policy buffers, and the reason if that changed."""
     if ordering.policy != "adaptive":
         return ("rows" if ordering.policy == "sync-filter" else "results"), ()
     share = lookup_share(order_state.pace, slots)
     if share is None:
         return order_state.buffered_kind, ()
     if order_state.buffered_kind == "rows" and share >= ordering.alpha:
-        return "results", (f"holds results: lookups take {share:.2f} of the time, alpha is {ordering.alpha:g}",)
-    if order_state.buffered_kind == "results" and share < RETURNING * ordering.alpha:
-        limit = f"{RETURNING:g} of alpha {ordering.alpha:g}"
-        return "rows", (f"holds rows: lookups take {share:.2f} of the time, less than {limit}",)
+        return "results", (f"buffers results: lookups take {share:.2f} of the time, alpha is {ordering.alpha:g}",)
+    if order_state.buffered_kind == "results" and share < RETURN_FACTOR * ordering.alpha:
+        limit = f"{RETURN_FACTOR:g} of alpha {ordering.alpha:g}"
+        return "rows", (f"buffers rows: lookups take {share:.2f} of the time, less than {limit}",)
     return order_state.buffered_kind, ()
 
 
 def lookup_share(pace: Pace, slots: int) -> float | None:
-    """The share of time that lookups of all streams but the slowest take; None before enough was seen."""
-    if pace.seconds < ENOUGH_SECONDS:
+    """The share of time that lookups of all streams but the slowest take; None before enough was observed."""
+    if pace.seconds < MIN_OBSERVED_SECONDS:
         return None
     slowest = min(range(len(pace.rows)), key=lambda stream: pace.rows[stream])
     busy = sum(seconds for stream, seconds in enumerate(pace.busy) if stream != slowest)
@@ -103,8 +104,8 @@ def lookup_share(pace: Pace, slots: int) -> float | None:
 
 
 def modelled_share(pace: Pace, window_us: int | None, slots: int) -> float | None:
-    """c·|w|·λ1·λ2 of two streams, c being what comparing two rows took, slots sharing it; None if it has no meaning."""
-    if window_us is None or len(pace.rows) != 2 or not pace.compared or pace.seconds < ENOUGH_SECONDS:
+    """c·|w|·λ1·λ2 of two streams, divided by the slots; c is measured. None where the model does not apply."""
+    if window_us is None or len(pace.rows) != 2 or not pace.compared or pace.seconds < MIN_OBSERVED_SECONDS:
         return None
     cost = sum(pace.busy) / pace.compared
     first, second = (rows / pace.seconds for rows in pace.rows)
@@ -114,16 +115,16 @@ def modelled_share(pace: Pace, window_us: int | None, slots: int) -> float | Non
 def blend(
     pace: Pace, *, seconds: float, rows: Sequence[int], busy: Sequence[float], compared: int, moved: bool
 ) -> Pace:
-    """A step is added; if it has moved the frontier all that was seen fades, for the time since it moved last.
+    """The pace after one more step. If it moved the frontier, all observations decay by the time since the last move.
 
-    So what is remembered between two moves has one weight, bursts and the quiet before them alike.
+    So everything observed between two moves has the same weight: the burst of lookups and the quiet time before it.
     """
     unmoved = pace.unmoved_seconds + seconds
-    kept = exp(-min(unmoved / MEMORY_SECONDS, 1 / MEMORY_TURNS)) if moved else 1.0
+    decay = exp(-min(unmoved / MEMORY_SECONDS, 1 / MEMORY_MOVES)) if moved else 1.0
     return Pace(
-        seconds=(pace.seconds + seconds) * kept,
-        rows=tuple((old + new) * kept for old, new in zip(pace.rows, rows, strict=True)),
-        busy=tuple((old + new) * kept for old, new in zip(pace.busy, busy, strict=True)),
-        compared=(pace.compared + compared) * kept,
+        seconds=(pace.seconds + seconds) * decay,
+        rows=tuple((old + new) * decay for old, new in zip(pace.rows, rows, strict=True)),
+        busy=tuple((old + new) * decay for old, new in zip(pace.busy, busy, strict=True)),
+        compared=(pace.compared + compared) * decay,
         unmoved_seconds=0.0 if moved else unmoved,
     )

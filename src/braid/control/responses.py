@@ -1,7 +1,7 @@
-"""Response times: how long rows and results waited from their arrival to the step that let their time out.
+"""Response times: how long rows and results waited from their arrival to the step that emitted their time.
 
-Rows are known by a sample of their event times, so the figures are estimates once a task brings more rows than the
-sample holds. Few arrivals are remembered: neighbours become one, at their mean.
+Rows are represented by a sample of their event times, so the figures are estimates once a task reads more rows than
+the sample has. The number of arrivals is bounded: adjacent ones are combined at their mean.
 """
 
 from __future__ import annotations
@@ -12,41 +12,42 @@ from dataclasses import replace
 
 from braid.state.order_state import Arrival
 
+# Both bound what a manifest records per stream.
 SAMPLE = 128
-MOST_ARRIVALS = 32
+MAX_ARRIVALS = 32
 
 Waits = list[tuple[float, float]]
-"""Waiting times in milliseconds, each with the number of rows that waited so long."""
+"""Waiting times in milliseconds, each with the number of rows that waited that long."""
 
 
 def respond(arrivals: Sequence[Arrival], until_us: int, now_ms: int) -> tuple[tuple[Arrival, ...], Waits]:
-    """The arrivals that go on waiting when event times up to `until_us` have left, and how long the others did."""
+    """The arrivals that still wait once event times up to `until_us` were emitted, and how long the others waited."""
     waits: Waits = []
-    staying = []
+    remaining = []
     for arrival in arrivals:
-        gone = bisect_right(arrival.times, until_us)
-        share = gone / len(arrival.times)
-        if gone:
+        emitted = bisect_right(arrival.times, until_us)
+        share = emitted / len(arrival.times)
+        if emitted:
             waits.append((max(0, now_ms - arrival.arrived_ms), arrival.rows * share))
-        if gone < len(arrival.times):
-            left = round(arrival.rows * (1 - share))
-            staying.append(replace(arrival, rows=max(1, left), times=arrival.times[gone:]))
-    return tuple(staying), waits
+        if emitted < len(arrival.times):
+            rows = round(arrival.rows * (1 - share))
+            remaining.append(replace(arrival, rows=max(1, rows), times=arrival.times[emitted:]))
+    return tuple(remaining), waits
 
 
 def spread(count: float, waits: Waits) -> Waits:
-    """So many results as late as the rows that found them, where it is not known which row found which."""
-    rows = sum(order_state for _, order_state in waits)
-    return [(wait, count * order_state / rows) for wait, order_state in waits]
+    """The waits of `count` results, distributed like those of the rows: which row found which result is unknown."""
+    total = sum(rows for _, rows in waits)
+    return [(wait, count * rows / total) for wait, rows in waits]
 
 
 def remember(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
-    """The arrivals of each stream, neighbours put together where there are too many."""
+    """The arrivals of each stream; adjacent ones are combined where there are too many."""
     kept: list[Arrival] = []
     for stream in sorted({arrival.stream for arrival in arrivals}):
         own = sorted((a for a in arrivals if a.stream == stream), key=lambda arrival: arrival.arrived_ms)
-        while len(own) > MOST_ARRIVALS:
-            own = [_together(own[n : n + 2]) for n in range(0, len(own), 2)]
+        while len(own) > MAX_ARRIVALS:
+            own = [_combine(own[n : n + 2]) for n in range(0, len(own), 2)]
         kept += own
     return tuple(kept)
 
@@ -67,7 +68,7 @@ def describe_waits(waits: Iterable[tuple[float, float]]) -> dict[str, float] | N
 
 
 def thinned(times: Sequence[int], most: int = SAMPLE) -> tuple[int, ...]:
-    """At most so many of sorted times, evenly."""
+    """At most `most` of the sorted times, evenly chosen."""
     return tuple(times[:: max(1, -(-len(times) // most))])
 
 
@@ -80,7 +81,7 @@ def _percentile(waits: Sequence[tuple[float, float]], rows: float) -> float:
     return waits[-1][0]
 
 
-def _together(arrivals: Sequence[Arrival]) -> Arrival:
+def _combine(arrivals: Sequence[Arrival]) -> Arrival:
     rows = sum(arrival.rows for arrival in arrivals)
     mean = sum(arrival.arrived_ms * arrival.rows for arrival in arrivals) // rows
     times = sorted(time for arrival in arrivals for time in arrival.times)

@@ -1,8 +1,8 @@
-"""Hot keys: what to remember of them, which are worth naming, and how many subgroups to spread them over.
+"""Hot keys: how they are counted, which are reported, and over how many subgroups they are spread.
 
-With a subgroup a unit all rows of a key are in one place. With fewer subgroups a key is spread over the units of one,
-and every probe visits more units: so a layout has as many subgroups as its hot keys allow. Nothing here looks at a
-clock or a file: counts come in, decisions go out.
+With one subgroup per unit, all rows of a key are in one unit. With fewer subgroups a key is spread over the units of
+its subgroup, and every probe visits more units. So a layout has as many subgroups as its hot keys allow. The functions
+read no clock and no file.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from braid.placement.units import subgroups_of
 from braid.plan.layout import Layout
 from braid.state.manifest import FrequentKey, KeyCounts
 
-FADING = 0.9
+# Counts of a step lose a tenth with every later step, so the counts follow a change of keys within about ten steps.
+DECAY = 0.9
+# More keys could not each have a share that matters: the 33rd has at most a thirty-third of the rows.
 KEPT_KEYS = 32
-ENOUGH_ROWS = 1000
-MOST_IMBALANCE = 1.5
-CALM_IMBALANCE = 1.25
-LEAST_HOT_SHARE = 0.01
-HOT_PART_OF_A_UNIT = 0.5
+# Shares of a smaller sample are mostly chance.
+MIN_SAMPLED_ROWS = 1000
+# Keys are spread above the first limit and gathered below the second; the gap prevents oscillation.
+MAX_IMBALANCE = 1.5
+GATHER_IMBALANCE = 1.25
+MIN_HOT_SHARE = 0.01
+MIN_HOT_SHARE_OF_UNIT = 0.5
 
 
 @dataclass(frozen=True)
 class HotKey:
-    """A key with so large a share of a stream's rows that it burdens the unit it is in."""
+    """A key with so large a share of a stream's rows that its unit has much more load than others."""
 
     stream: int
     text: str
@@ -41,7 +45,7 @@ class HotKey:
 
 @dataclass(frozen=True)
 class Regrouping:
-    """A decision: another number of subgroups, and how full the fullest unit is before and after."""
+    """A decision to change the number of subgroups, and how full the fullest unit is before and after."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -63,48 +67,49 @@ class Regrouping:
 
 
 def add_counts(before: KeyCounts, reports: Iterable[dict[str, Any]]) -> KeyCounts:
-    """Earlier counts fade, those of a step's tasks are added, and the most frequent keys are kept.
+    """Earlier counts decay, those of a step's tasks are added, and the most frequent keys are kept.
 
-    A stream that brought no rows fades not: nothing is known that would be newer.
+    The counts of a stream do not decay in a step in which it has no rows: there is no newer information.
     """
     taken = [report for report in reports if report["rows"]]
     if not taken:
         return before
-    found = {key.key: replace(key, rows=key.rows * FADING) for key in before.keys}
+    found = {key.key: replace(key, rows=key.rows * DECAY) for key in before.keys}
     for report in taken:
         for key, text, rows in report["found"]:
             known = found.get(key, FrequentKey(key, text, 0.0))
             found[key] = replace(known, rows=known.rows + rows)
     kept = sorted(found.values(), key=lambda key: (-key.rows, key.key))[:KEPT_KEYS]
-    return KeyCounts(before.rows * FADING + sum(report["rows"] for report in taken), tuple(kept))
+    return KeyCounts(before.rows * DECAY + sum(report["rows"] for report in taken), tuple(kept))
 
 
 def hot_keys(layout: Layout, counts: Sequence[KeyCounts]) -> tuple[HotKey, ...]:
-    """The keys worth naming, hottest first: a hundredth of a stream's rows, and half a unit's even share of them."""
+    """The keys to report, hottest first: at least 1 % of a stream's rows, and half of a unit's even share of them."""
     hot = []
     for stream, seen in enumerate(counts):
         units = layout.units[0] if layout.kind == "partitioned" else layout.units[stream]
-        least = max(LEAST_HOT_SHARE, HOT_PART_OF_A_UNIT / units)
+        least = max(MIN_HOT_SHARE, MIN_HOT_SHARE_OF_UNIT / units)
         hot += [HotKey(stream, key.text, share) for key, share in _shares(seen) if share >= least]
     return tuple(sorted(hot, key=lambda key: -key.share))
 
 
 def imbalance(layout: Layout, counts: Sequence[KeyCounts]) -> float:
-    """How full the fullest unit of a biclique is, in even shares of its side, where the known keys are placed."""
+    """How full the fullest unit of a biclique is with the known keys, in multiples of an even share of its side."""
     return max((_fullest(layout, stream, seen) for stream, seen in enumerate(counts)), default=1.0)
 
 
 def decide_groups(layout: Layout, counts: Sequence[KeyCounts]) -> Regrouping | None:
-    """Fewer subgroups where hot keys fill a unit too much, more where they no longer would; None: as they are."""
-    if layout.most_groups is None or not any(seen.rows >= ENOUGH_ROWS for seen in counts):
+    """Fewer subgroups where hot keys overload a unit, more where they no longer would; None: no change."""
+    if layout.most_groups is None or not any(seen.rows >= MIN_SAMPLED_ROWS for seen in counts):
         return None
-    # Units that scaling has given to a hot subgroup relieve it; units it has not taken away elsewhere are no burden.
+    # Scaling may have given a hot subgroup more units, which lowers its load. Where it left other subgroups with units
+    # to spare, that is no imbalance: so the better of the scaled and the even layout counts.
     now = min(imbalance(layout, counts), imbalance(layout.regrouped(layout.groups), counts))
     choices = _choices(layout.most_groups)
     place = choices.index(layout.groups)
     after = {groups: imbalance(layout.regrouped(groups), counts) for groups in choices}
-    more = [groups for groups in choices[:place] if after[groups] <= CALM_IMBALANCE]
-    fewer = [groups for groups in choices[place + 1 :] if after[groups] <= MOST_IMBALANCE < now]
+    more = [groups for groups in choices[:place] if after[groups] <= GATHER_IMBALANCE]
+    fewer = [groups for groups in choices[place + 1 :] if after[groups] <= MAX_IMBALANCE < now]
     chosen = next(iter([*more, *fewer]), None)
     if chosen is None:
         return None
@@ -112,17 +117,17 @@ def decide_groups(layout: Layout, counts: Sequence[KeyCounts]) -> Regrouping | N
 
 
 def describe_treatment(layout: Layout) -> str:
-    """What a layout does about keys that many rows have."""
+    """How a layout handles hot keys, for `explain`."""
     if layout.most_groups is not None and max(layout.most_groups) > 1:
         return (
-            f"spread over fewer subgroups where the fullest unit would hold more than {MOST_IMBALANCE:g} times its "
-            f"share; gathered again where more subgroups stay within {CALM_IMBALANCE:g}"
+            f"spread over fewer subgroups where the fullest unit would hold more than {MAX_IMBALANCE:g} times its "
+            f"share; gathered again where more subgroups stay within {GATHER_IMBALANCE:g}"
         )
     return "reported, and left where they are" if layout.by_key else "spread like all rows"
 
 
 def _choices(most: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The numbers of subgroups to choose from, most first: divisors of what a layout started with, on every side."""
+    """The possible numbers of subgroups, most first: on every side, divisors of what the layout started with."""
     whole = math.lcm(*most)
     divisors = [number for number in range(1, whole + 1) if whole % number == 0]
     return sorted({tuple(math.gcd(number, side) for side in most) for number in divisors}, key=_size, reverse=True)
@@ -144,8 +149,8 @@ def _fullest(layout: Layout, stream: int, seen: KeyCounts) -> float:
 
 
 def _shares(seen: KeyCounts) -> list[tuple[FrequentKey, float]]:
-    """The known keys with their shares; none while too few rows were seen. Rounding leaves no share above one."""
-    if seen.rows < ENOUGH_ROWS:
+    """The known keys with their shares, at most 1 together; none while too few rows were sampled."""
+    if seen.rows < MIN_SAMPLED_ROWS:
         return []
     total = max(seen.rows, sum(key.rows for key in seen.keys))
     return [(key, key.rows / total) for key in seen.keys]

@@ -1,8 +1,8 @@
-"""Where a query stands between two steps: what waits, and for which streams.
+"""The status of a query between two steps: what waits, and for which streams.
 
-Ordered rows and results wait until every stream that is not idle has reached their time: for the streams with the
-lowest watermark. Stored rows are kept until no row can join them: those that would have expired if every stream had
-reached the highest watermark are kept for the streams that have not.
+Ordered rows and results wait until every stream that is not idle has reached their time, so they wait for the streams
+with the lowest watermark. Stored rows are kept until no future row can join them. Rows that would have expired if every
+stream had the highest watermark wait for the streams that are behind it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from braid.state.manifest import Block, Manifest
 from braid.state.order_state import OrderState
 
 What = Literal["rows", "results", "state"]
-"""`rows` wait to be looked up, `results` to be emitted, both for their order; `state` is kept, and waits to expire."""
+"""`rows` wait to probe and `results` to be emitted, both for the order of results; `state` waits to expire."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """So many rows wait for some streams; `stream` is whose rows they are, None of results."""
+    """A number of rows that wait for some `streams`; `stream` is the one they belong to, None for results."""
 
     what: What
     stream: int | None
@@ -49,7 +49,7 @@ class Standing:
 
 
 def standing_of(plan: JoinPlan, manifest: Manifest, idle: tuple[bool, ...]) -> Standing:
-    """Where a query stands while these streams are idle."""
+    """The status of a query while these streams are idle."""
     numbers = range(len(plan.streams))
     times = decide_times(plan, manifest.marks, idle)
     order_state = manifest.order_state if plan.ordered else None
@@ -70,14 +70,14 @@ def standing_of(plan: JoinPlan, manifest: Manifest, idle: tuple[bool, ...]) -> S
 
 
 def rows_waiting(order_state: OrderState, stream: int) -> int:
-    """Rows of a stream that wait to be looked up, about."""
+    """Rows of a stream that wait to probe, approximately."""
     if order_state.buffered_kind == "results":
         return 0
     return sum(arrival.rows for arrival in order_state.arrivals if arrival.stream == stream)
 
 
 def _order_waits(times: StepTimes, buffered: tuple[int, ...], results: int) -> tuple[Wait, ...]:
-    """What waits for its order; for nobody when all streams are idle."""
+    """What waits for the order of results; nothing does when all streams are idle."""
     behind = _behind(times)
     if not behind:
         return ()
@@ -86,11 +86,11 @@ def _order_waits(times: StepTimes, buffered: tuple[int, ...], results: int) -> t
 
 
 def _behind(times: StepTimes) -> tuple[int, ...]:
-    """The streams that are not idle with the lowest watermark; one without rows yet has none, the lowest of all."""
-    awake = [(stream, mark) for stream, mark in enumerate(times.watermarks) if not times.idle[stream]]
-    silent = tuple(stream for stream, mark in awake if mark is None)
-    lowest = min((mark for _, mark in awake if mark is not None), default=None)
-    return silent or tuple(stream for stream, mark in awake if mark == lowest)
+    """The streams with the lowest watermark among those not idle; no watermark (no rows yet) is the lowest of all."""
+    active = [(stream, mark) for stream, mark in enumerate(times.watermarks) if not times.idle[stream]]
+    without_rows = tuple(stream for stream, mark in active if mark is None)
+    lowest = min((mark for _, mark in active if mark is not None), default=None)
+    return without_rows or tuple(stream for stream, mark in active if mark == lowest)
 
 
 def _expiry_waits(plan: JoinPlan, manifest: Manifest, times: StepTimes) -> tuple[Wait, ...]:
@@ -107,14 +107,14 @@ def _expiry_waits(plan: JoinPlan, manifest: Manifest, times: StepTimes) -> tuple
             and not is_expired(plan, stream, block.max_time, times.watermarks)
         ]
         behind = _keepers(plan, stream, overdue, times)
-        # A stream without a limit of lateness never moves its watermark: what it keeps is kept for good.
+        # The watermark of a stream with unbounded lateness never moves: rows kept for it never expire, so do not wait.
         if overdue and all(plan.streams[keeper].lateness_us is not None for keeper in behind):
             waits.append(Wait("state", stream, sum(block.rows for block in overdue), behind))
     return tuple(waits)
 
 
 def _keepers(plan: JoinPlan, stream: int, blocks: list[Block], times: StepTimes) -> tuple[int, ...]:
-    """The streams whose rows, still to come, may join rows of these blocks."""
+    """The streams whose future rows may join rows of these blocks."""
     found = set()
     for other, reach in plan.reaches(stream):
         mark = times.watermarks[other]

@@ -1,6 +1,6 @@
-"""Watermarks and expiry, decided from what earlier steps recorded.
+"""Watermarks and expiry, decided from the records of earlier steps.
 
-A watermark never falls: what was expired under it stays expired. None stands for minus infinity.
+A watermark never falls, so expired rows stay expired. None means minus infinity.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class StepTimes:
 def decide_times(plan: JoinPlan, marks: Sequence[Mark], idle: tuple[bool, ...]) -> StepTimes:
     """The watermarks of the next step. An idle stream takes the smallest watermark of the others."""
     own = [_own_watermark(stream, mark) for stream, mark in zip(plan.streams, marks, strict=True)]
-    awake = [watermark for watermark, asleep in zip(own, idle, strict=True) if not asleep]
-    if awake and None not in awake:
-        lowest = min(watermark for watermark in awake if watermark is not None)
-        own = [later(mark, lowest) if asleep else mark for mark, asleep in zip(own, idle, strict=True)]
+    active = [watermark for watermark, is_idle in zip(own, idle, strict=True) if not is_idle]
+    if active and None not in active:
+        lowest = min(watermark for watermark in active if watermark is not None)
+        own = [later(mark, lowest) if is_idle else mark for mark, is_idle in zip(own, idle, strict=True)]
     return StepTimes(tuple(own), idle)
 
 
 def latest_times(plan: JoinPlan, now_ms: int) -> tuple[int | None, ...]:
-    """The newest event time that a row of each stream may have at a time of the clock; None: any.
+    """The newest event time that an on-time row of each stream may have at `now_ms` of the clock; None: any.
 
-    Event times without a zone are compared with what clocks of the session's time zone show.
+    Event times without a zone are compared with the local time of the session's time zone.
     """
     return tuple(
         None
@@ -64,9 +64,9 @@ def advance_marks(
 
 
 def has_filled(plan: JoinPlan, stream: int, mark: Mark) -> bool:
-    """Whether a stream has been stored for as long as its rows are kept, so that what it holds is what it will hold.
+    """Whether a stream has been stored for as long as its rows are retained, so that its state no longer grows.
 
-    Rows that are kept for ever only become more.
+    State with unbounded retention always grows.
     """
     reaches = [reach for _, reach in plan.reaches(stream)]
     if mark.newest_us is None or mark.oldest_us is None:
@@ -77,16 +77,16 @@ def has_filled(plan: JoinPlan, stream: int, mark: Mark) -> bool:
 def lookup_marks(
     watermarks: Sequence[int | None], blocks: Sequence[Block], frontier_us: int | None
 ) -> tuple[int | None, ...]:
-    """The event time below which no row of each stream is still to be looked up: held ones are past the frontier."""
-    holding = {block.stream for block in blocks if block.buffered}
+    """The event time below which no row of each stream still has to probe; buffered rows are after the frontier."""
+    buffering = {block.stream for block in blocks if block.buffered}
     return tuple(
-        _earlier(watermark, frontier_us) if stream in holding else watermark
+        _earlier(watermark, frontier_us) if stream in buffering else watermark
         for stream, watermark in enumerate(watermarks)
     )
 
 
 def is_expired(plan: JoinPlan, stream: int, newest_us: int, watermarks: Sequence[int | None]) -> bool:
-    """Whether rows of a stream or derived stream up to `newest_us` can meet no row that is still to come on time."""
+    """Whether rows of a stream or intermediate result up to `newest_us` can join no future on-time row."""
     for other, reach in plan.reaches(stream):
         watermark = watermarks[other]
         if watermark is None or reach is None or watermark <= newest_us + reach:
@@ -101,7 +101,7 @@ def _own_watermark(stream: StreamPlan, mark: Mark) -> int | None:
 
 
 def later(first: int | None, second: int | None) -> int | None:
-    """The later of two times; None is before all."""
+    """The later of two times; None is before every time."""
     if first is None or second is None:
         return second if first is None else first
     return max(first, second)

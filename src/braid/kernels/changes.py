@@ -1,8 +1,8 @@
-"""The changes of groups over result time: one row per group and time at which its values are others than before.
+"""The changes of groups over result time: one row per group and per time at which its values change.
 
-Partial totals lie by group and time. An event is a group at a time at which it gains or loses results; its totals are
-those of the rows in the stretch of time that counts then. The clock is the sequence of released result times: what is
-older than the stretch is lost at the first of them that is too late for it.
+Partial totals are sorted by group and time. An event is a group and a time at which it gains or loses results. Its
+totals are those of the rows inside the sliding interval that ends at this time. The clock is the sequence of released
+result times: a result is lost at the first of them whose interval no longer contains it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """The result times that a step releases, in order; results count for `over_us` from their own (None: for ever)."""
+    """The result times that a step releases, in order; a result counts for `over_us` (None: without limit)."""
 
     times: Times
     over_us: int | None
@@ -52,14 +52,14 @@ class Clock:
         return np.where(times > LARGEST - self.over_us, LARGEST, times + self.over_us)
 
     def losses(self, times: Times) -> tuple[npt.NDArray[np.bool_], Times]:
-        """Which results stop to count, and when those do."""
-        place = np.searchsorted(self.times, self.until(times), "right")
-        lost = place < len(self.times)
-        return lost, self.times[place[lost]]
+        """Which results stop counting within this step, and the times at which they do."""
+        next_release = np.searchsorted(self.times, self.until(times), "right")
+        lost = next_release < len(self.times)
+        return lost, self.times[next_release[lost]]
 
 
 class GroupOrder:
-    """Rows by group and time, and where in them a group's rows up to a time end."""
+    """Finds positions in rows sorted by group and time."""
 
     def __init__(self, groups: Places, times: Times) -> None:
         self._times = np.unique(times)
@@ -81,7 +81,7 @@ class GroupOrder:
 
 @dataclass(frozen=True)
 class Events:
-    """Groups at times at which they gain or lose results, by group and time, of so many `groups`."""
+    """Pairs of a group and a time at which it gains or loses results, sorted; `groups` is the number of all groups."""
 
     groups: int
     group: Places
@@ -90,7 +90,7 @@ class Events:
 
 @dataclass(frozen=True)
 class Live:
-    """Different values of groups: those known before the step with their newest time, and those of the step."""
+    """Distinct values per group: those known before the step with their newest time, and those of the step."""
 
     known: pa.Table
     fresh: pa.Table
@@ -99,9 +99,9 @@ class Live:
 def changes(
     aggregation: Aggregation, known: pa.Table, fresh: pa.Table, clock: Clock, sets: Mapping[int, Live]
 ) -> tuple[pa.RecordBatch, Times]:
-    """What leaves, with its times: `known` are rows that counted before the step, none of `fresh` is older.
+    """The rows to emit and their times. `known` are rows that counted before the step; no `fresh` row is older.
 
-    `sets` has, where the summary slides, the values of each call that counts different ones.
+    `sets` has the values of each call on distinct values, where the aggregation slides.
     """
     rows = pa.concat_tables([known, fresh], promote_options="default")
     others = [table for live in sets.values() for table in (live.known, live.fresh)]
@@ -115,7 +115,7 @@ def changes(
 
 
 def number_rows(tables: Sequence[pa.Table], names: list[str]) -> tuple[pa.Table, list[Places]]:
-    """The different rows of some columns, and the number among them of every row of every table."""
+    """The distinct rows of some columns, and for every row of every table the number of its distinct row."""
     keys = pa.concat_tables([table.select(names) for table in tables])
     placed = keys.append_column("place", pa.array(np.arange(keys.num_rows)))
     found = placed.group_by(names, use_threads=False).aggregate([("place", "list")])
@@ -127,21 +127,21 @@ def number_rows(tables: Sequence[pa.Table], names: list[str]) -> tuple[pa.Table,
 
 
 def _events(groups: int, group: Places, time: Times, is_fresh: npt.NDArray[np.bool_], clock: Clock) -> Events:
-    """Every group at every time at which it gains or loses results, once."""
-    lost, when = clock.losses(time)
-    every = np.concatenate((group[is_fresh], group[lost]))
-    times = np.concatenate((time[is_fresh], when))
-    order = np.lexsort((times, every))
-    every, times = every[order], times[order]
-    first = np.ones(len(every), bool)
-    first[1:] = (every[1:] != every[:-1]) | (times[1:] != times[:-1])
-    return Events(groups, every[first], times[first])
+    """Each distinct pair of a group and a time at which it gains or loses results."""
+    lost, lost_at = clock.losses(time)
+    changed = np.concatenate((group[is_fresh], group[lost]))
+    times = np.concatenate((time[is_fresh], lost_at))
+    order = np.lexsort((times, changed))
+    changed, times = changed[order], times[order]
+    first = np.ones(len(changed), bool)
+    first[1:] = (changed[1:] != changed[:-1]) | (times[1:] != times[:-1])
+    return Events(groups, changed[first], times[first])
 
 
 def _ranges(
     rows: pa.Table, group: Places, is_fresh: npt.NDArray[np.bool_], events: Events, clock: Clock
 ) -> tuple[pa.Table, Spans]:
-    """The rows by group and time, and which of them each group had before the step, and has at every event."""
+    """The rows sorted by group and time, and the range of them for each group before the step and for every event."""
     time = rows[TIME].to_numpy()
     order = np.lexsort((is_fresh, time, group))
     placed = GroupOrder(group[order], time[order])
@@ -154,7 +154,7 @@ def _ranges(
 def _differing(
     aggregation: Aggregation, groups: pa.Table, events: Events, totals: dict[str, pa.Array]
 ) -> tuple[pa.RecordBatch, Times]:
-    """The events that differ from what the same group had before; `totals` has all groups first, then all events."""
+    """The events whose values differ from the group's previous ones; `totals` has all groups, then all events."""
     group = np.concatenate((np.arange(events.groups), events.group))
     order = np.argsort(group, kind="stable")
     columns = groups.take(pa.array(group)).combine_chunks()
@@ -166,9 +166,9 @@ def _differing(
 
 
 def _live_counts(live: Live, owners: Places, clock: Clock, events: Events) -> Places:
-    """How many different values every group had before the step, and has at every event.
+    """The number of distinct values of every group before the step, and at every event.
 
-    A value counts from its first time until its newest is too old; in between it may cease and begin again.
+    A value counts from its first time until its newest time is too old; it may stop and start again in between.
     """
     both = pa.concat_tables([live.known, live.fresh], promote_options="default")
     _, (value,) = number_rows([both], [name for name in both.column_names if name[0] in "gv"])
@@ -178,15 +178,15 @@ def _live_counts(live: Live, owners: Places, clock: Clock, events: Events) -> Pl
     begins, ends = np.ones(len(value), bool), np.ones(len(value), bool)
     begins[1:] = (value[1:] != value[:-1]) | (time[1:] > clock.until(time[:-1]))
     ends[:-1] = begins[1:]
-    lost, when = clock.losses(time[ends])
+    lost, lost_at = clock.losses(time[ends])
     gained = _count_at(events, owner[begins], time[begins])
     known = np.bincount(owners[: live.known.num_rows], minlength=events.groups)
-    counts: Places = np.concatenate((known, gained - _count_at(events, owner[ends][lost], when)))
+    counts: Places = np.concatenate((known, gained - _count_at(events, owner[ends][lost], lost_at)))
     return counts
 
 
 def _count_at(events: Events, group: Places, time: Times) -> Places:
-    """How many of some moments of groups every event has behind it."""
+    """For every event, how many of the given times of its group are not after it."""
     order = np.lexsort((time, group))
     placed = GroupOrder(group[order], time[order])
     return placed.up_to(events.group, events.time) - placed.starts(events.group)
@@ -216,7 +216,7 @@ def _total(aggregation: Aggregation, name: str, column: pa.Array, spans: Spans) 
 
 
 def _floating_sums(values: npt.NDArray[np.float64], spans: Spans) -> npt.NDArray[np.float64]:
-    """Zeros are left out, so that rows that add nothing change no total by rounding."""
+    """Sums without the zeros, so that rows that add nothing do not change a total by rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
         return fold(values[values != 0], spans.among(values != 0), np.add, 0.0)
 
@@ -230,7 +230,7 @@ def _whole_sums(aggregation: Aggregation, values: npt.NDArray[np.int64], spans: 
 
 
 def _extremes(column: pa.Array, spans: Spans, largest: bool) -> pa.Array:
-    """By the rank of values, whatever their type."""
+    """Extremes by the rank of values, which works for every type."""
     if len(column) == 0:
         return pa.nulls(len(spans.start), column.type)
     encoded = column.dictionary_encode()
@@ -238,14 +238,14 @@ def _extremes(column: pa.Array, spans: Spans, largest: bool) -> pa.Array:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     codes = ranks[encoded.indices.to_numpy()]
-    combine, nothing = (np.maximum, -1) if largest else (np.minimum, len(order))
-    found = fold(codes, spans, combine, nothing)
+    combine, neutral = (np.maximum, -1) if largest else (np.minimum, len(order))
+    found = fold(codes, spans, combine, neutral)
     inside = np.where(spans.lengths == 0, 0, found)
     return encoded.dictionary.take(pa.array(order[inside], mask=spans.lengths == 0))
 
 
 def _differs(aggregation: Aggregation, values: pa.RecordBatch, exists: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which rows have other values than the row before, or are there where that was not."""
+    """Which rows differ from the row before in a value, or in whether the group has results at all."""
     differs = np.ones(values.num_rows, bool)
     differs[1:] = exists[1:] != exists[:-1]
     for column in values.columns[aggregation.groups :]:

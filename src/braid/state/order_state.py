@@ -1,4 +1,4 @@
-"""What ordered results need between two steps: how far they have left, what waits, and what was seen of the streams."""
+"""The state of an ordered query between two steps: the frontier, what is buffered, and observed stream rates."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Buffered = Literal["rows", "results"]
-"""What waits for the order: `rows` before they are looked up, or `results` after they were found."""
+"""What is buffered until its time is reached: `rows` before they probe, or `results` after they were found."""
 
 
 @dataclass(frozen=True)
 class BufferedBlock:
-    """A file of results, each segment sorted by result time; `cuts` are times that part its rows evenly.
+    """A file of results, each segment sorted by result time; `cuts` are times that split its rows evenly.
 
-    Of an aggregation it has partial summaries, sorted by group. Its rows arrived at `arrived_ms` of the clock; those up
-    to the frontier have left.
+    For an aggregation it contains partial totals, sorted by group. Its rows arrived at `arrived_ms` of the clock; those
+    up to the frontier were emitted.
     """
 
     file: str
@@ -32,7 +32,7 @@ class BufferedBlock:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows of a stream, until their time has left: when they came, and event times that stand for them all."""
+    """Rows of a stream whose time was not emitted yet: when they arrived, and a sample of their event times."""
 
     arrived_ms: int
     rows: int
@@ -46,7 +46,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Pace:
-    """What was seen of every stream, newer steps counting more: seconds of the clock, rows, and seconds of lookups.
+    """Observations of every stream, decaying: seconds of the clock, rows, seconds of lookups, compared pairs.
 
     The frontier has not moved for `unmoved_seconds`.
     """
@@ -64,7 +64,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class ArrivalLog:
-    """Every on-time row that a task took in of a stream whose window counts rows, until its rank is known."""
+    """The on-time rows that one task read of a stream with a row-based window, kept until their ranks are known."""
 
     stream: int
     file: str
@@ -75,7 +75,7 @@ class ArrivalLog:
 
 @dataclass(frozen=True)
 class RankIndexFile:
-    """The newest rows of such a stream in their order; those older than `first_us` are among the last no more."""
+    """The newest rows of such a stream in rank order; rows older than `first_us` are outside every future window."""
 
     stream: int
     file: str
@@ -85,9 +85,9 @@ class RankIndexFile:
 
 @dataclass(frozen=True)
 class OrderState:
-    """The order after a step. Results up to `frontier_us` have left; None: none has.
+    """The order state after a step. Results up to `frontier_us` were emitted; None: none was.
 
-    `flushed`: the step let everything out, and a step without input has nothing to add.
+    `flushed`: the step emitted everything, so a step without input has nothing to do.
     """
 
     frontier_us: int | None
@@ -101,7 +101,7 @@ class OrderState:
 
     @property
     def files(self) -> set[str]:
-        """All files that wait, or serve to count."""
+        """All files of buffered results, arrival logs and rank indexes."""
         results = {block.file for block in self.results}
         return (
             results

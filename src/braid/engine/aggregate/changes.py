@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from braid.control.aggregate_state import decide_absorbed, forgettable_in_order
+from braid.control.aggregate_state import decide_compaction, forgettable_in_order
 from braid.control.watermarks import later
 from braid.engine.aggregate.update import AggregateUpdate, aggregate_after, unchanged
 from braid.engine.cluster import Cluster
@@ -55,7 +55,7 @@ def release_changes(
         run=run,
         aggregate=aggregate,
         partials=tuple(source for _, source in found.due),
-        compacted=decide_absorbed(aggregate, sum(block.rows for block, _ in found.due)) if found.due else (),
+        compacted=decide_compaction(aggregate, sum(block.rows for block, _ in found.due)) if found.due else (),
         newest_us=None,
         forget_us=forgettable_in_order(plan, delta.frontier_us),
         until_us=until_us,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from braid.control.aggregate_state import decide_absorbed, forgettable, new_aggregate
+from braid.control.aggregate_state import decide_compaction, forgettable, new_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import AggregateCommand, BufferedFrom
 from braid.engine.rounds import require_success
@@ -65,7 +65,7 @@ def update_aggregate(
         run=run,
         aggregate=aggregate,
         partials=tuple(BufferedFrom(file, ALWAYS) for file in partials),
-        compacted=decide_absorbed(aggregate, fresh_rows),
+        compacted=decide_compaction(aggregate, fresh_rows),
         newest_us=max([*newest, *([] if aggregate.newest_us is None else [aggregate.newest_us])], default=None),
         forget_us=forgettable(plan, delta.watermarks),
         first=first,

@@ -308,5 +308,5 @@ def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
     busy = [0.0] * streams
     for report in reports:
         for lookup in report["lookups"]:
-            busy[lookup["head"]] += lookup["earlier"]["seconds"]
+            busy[lookup["delta_stream"]] += lookup["earlier"]["seconds"]
     return busy

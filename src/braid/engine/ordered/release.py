@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from braid.control.releasing import decide_absorbed, decide_cuts
+from braid.control.releasing import decide_compaction, decide_cuts
 from braid.engine.cluster import Cluster
 from braid.engine.commands import BufferedFrom, ReleaseCommand
 from braid.engine.rounds import require_success
@@ -64,7 +64,7 @@ def sort_blocks(
     blocks = (*buffered, *fresh)
     due = [(b, s) for b, s in zip(blocks, sources, strict=True) if b.min_time <= until_us and b.max_time > s.after_us]
     staying = tuple(block for block in blocks if block.max_time > until_us)
-    return Sorted(blocks, tuple(due), staying, decide_absorbed(staying))
+    return Sorted(blocks, tuple(due), staying, decide_compaction(staying))
 
 
 def release(

@@ -156,7 +156,7 @@ class ProbeRun:
             ],
             "lookups": [
                 {
-                    "head": delta_stream,
+                    "delta_stream": delta_stream,
                     "stream": stream,
                     "earlier": asdict(probe.earlier[delta_stream, stream]),
                     **asdict(counters),
