@@ -1,1 +1,1 @@
-"""One step, on the driver and in its tasks. Nothing here knows Spark."""
+"""One step, on the driver and in its tasks. Nothing here imports Spark."""

@@ -1,4 +1,4 @@
-"""What a step needs of whoever runs its tasks: Spark in earnest, a single process in tests."""
+"""What a step needs to run its tasks: Spark in production, a single process in tests."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Cluster(Protocol):
     slots: int
 
     def follow_cores(self) -> None:
-        """Between two steps: let the slots be as many as there are cores now."""
+        """Between two steps: adapt the number of slots to the cores there are now."""
         ...
 
     def request_cores(self, layout: Layout) -> str | None:
-        """Ask for the cores that a layout can use; what was asked and what came of it, None if nothing was."""
+        """Request the cores that a layout can use; the request and its outcome, None if nothing was requested."""
         ...
 
     def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
-        """Take the rows of the current batch in: one report per task."""
+        """Ingest the rows of the current batch: one report per task."""
         ...
 
     def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
@@ -30,15 +30,15 @@ class Cluster(Protocol):
         ...
 
     def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
-        """Add a step's partial summaries to the view: one report per slot."""
+        """Add a step's partial aggregates to the aggregate state: one report per slot."""
         ...
 
     def rank(self, command: RankCommand) -> list[dict[str, Any]]:
-        """Rank rows where windows count them."""
+        """Rank the rows of row-based windows."""
         ...
 
     def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
-        """Let held results out in order."""
+        """Emit buffered results in order."""
         ...
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:

@@ -1,7 +1,7 @@
-"""Orders: what the driver tells the tasks of one job, as JSON in a local property of Spark's.
+"""Commands: what the driver sends to the tasks of one job, as JSON in a local property of Spark.
 
-A task's code and plan are fixed for a run; only its order changes from step to step, so one planned DataFrame
-serves all steps.
+A task's code and plan are fixed for a run; only its command changes from step to step. So one planned DataFrame serves
+all steps.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ PROPERTY = "braid.order"
 
 @dataclass(frozen=True)
 class IngestCommand:
-    """Take the rows of a step in: under these watermarks, spread by this layout.
+    """Ingest the rows of a step, under these watermarks and by this layout.
 
-    `newest_us` has the newest event time that rows of each stream may have, None: any.
+    `newest_us` is the newest event time that rows of each stream may have; None: any.
     """
 
     step: int
@@ -47,11 +47,11 @@ class IngestCommand:
 
 @dataclass(frozen=True)
 class ProbeCommand:
-    """Join the rows of a step: look up `first_round` to `last_round` of every head's sequence.
+    """Join the rows of a step: run rounds `first_round` to `last_round` of every probe order.
 
-    Sequences end together, in the last of all rounds. `blocks` are all live ones with the step's own; `carried` are
-    the files of the round before; `admission` says which rows start and what they see. Calls of users' functions are
-    `watched` in a job that a worker has died in.
+    Probe orders end together, in the last round. `blocks` are all live blocks and the step's own; `exchanged` are the
+    files of the previous round; `admission` says which rows start and what they see. `watched`: note the calls of
+    users' functions, in a job that is retried because a worker died.
     """
 
     step: int
@@ -70,12 +70,12 @@ class ProbeCommand:
 
     @property
     def rounds(self) -> int:
-        """How many there are in all jobs of the step."""
+        """The number of rounds in all jobs of the step."""
         return max(len(order) for order in self.join_orders)
 
     @property
     def is_last(self) -> bool:
-        """Whether no job follows."""
+        """Whether no probe job follows."""
         return self.last_round == self.rounds - 1
 
     @staticmethod
@@ -99,7 +99,7 @@ class ProbeCommand:
 
 @dataclass(frozen=True)
 class BufferedFrom:
-    """A file that is held, of whose rows those up to `after_us` have left."""
+    """A file of buffered rows; those up to `after_us` are already released."""
 
     file: str
     after_us: int
@@ -107,12 +107,12 @@ class BufferedFrom:
 
 @dataclass(frozen=True)
 class AggregateCommand:
-    """Add the partial summaries of a step to the view, and let out what changed.
+    """Add the partial aggregates of a step to the aggregate state, and emit the changes.
 
-    Generations in `absorbed` are written anew with the step's own. `newest_us` is the newest result time with this
-    step's, where the driver knows it; what is older than `forget_us` is no longer needed. In its `first` update an
-    aggregation without groups lets its values out, whatever they are. In order, only rows up to `until_us` count, and
-    what stays of the partial summaries in `rewritten` is written anew.
+    The generations in `compacted` are rewritten together with the step's own rows. `newest_us` is the newest result
+    time including this step, where the driver knows it; rows older than `forget_us` are no longer needed. In its
+    `first` update an aggregation without groups always emits its values. In order, only rows up to `until_us` count,
+    and the unreleased rows of the files in `rewritten` are rewritten.
     """
 
     step: int
@@ -137,9 +137,9 @@ class AggregateCommand:
 
 @dataclass(frozen=True)
 class ReleaseCommand:
-    """Let held results up to `until_us` out in order: slot n writes those between the n-th and the next of the `cuts`.
+    """Emit buffered results up to `until_us` in order: slot n writes those between `cuts` n and n + 1.
 
-    Of the files in `absorbed` what stays is written anew.
+    The unreleased rows of the files in `compacted` are rewritten.
     """
 
     step: int
@@ -159,7 +159,7 @@ class ReleaseCommand:
 
 @dataclass(frozen=True)
 class ArrivalLogFrom:
-    """A file of a stream's rows, of which those up to `after_us` are ranked."""
+    """A file of a stream's arrival log; the rows up to `after_us` are already ranked."""
 
     stream: int
     file: str
@@ -168,7 +168,7 @@ class ArrivalLogFrom:
 
 @dataclass(frozen=True)
 class RankCommand:
-    """Rank the rows up to `until_us`, after those of the `rulers` up to `before_us`."""
+    """Rank the rows up to `until_us`, after those of the `rank_indexes` up to `before_us`."""
 
     step: int
     run: str
@@ -187,7 +187,7 @@ Command = IngestCommand | ProbeCommand | AggregateCommand | ReleaseCommand | Ran
 
 
 def encode(command: Command) -> str:
-    """The order as text small enough for a local property."""
+    """The command as text, compressed to fit into a local property."""
     return base64.b85encode(zlib.compress(json.dumps(asdict(command)).encode(), 1)).decode()
 
 

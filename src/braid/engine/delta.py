@@ -1,4 +1,4 @@
-"""The delta record: what a step has taken in and decided, before it acts."""
+"""The delta record: what a step has read and decided, before it acts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def delta_of(
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
-    """The largest event time that each stream brought; None: no rows."""
+    """The largest event time of each stream's new rows; None: no rows."""
     return tuple(
         max((r["newest"] for r in reports if r["stream"] == stream.number and r["newest"] is not None), default=None)
         for stream in plan.streams
@@ -82,7 +82,7 @@ def _with_decision(delta: DeltaRecord, decision: OrderDecision, reports: Reports
 
 
 def _join_orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
-    """What each head looks up: as the tree has it, or as fewest matches are expected."""
+    """The probe order of each delta stream: given by the tree, or with the fewest expected matches."""
     return choose_join_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
 
 

@@ -1,4 +1,4 @@
-"""A query's plan as text: as it would start, or as it runs after what it has seen."""
+"""A query's plan as text: as it would start, or as it runs with what it has observed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def explain_query(
     stage: str | None,
     manifest: Manifest | None,
 ) -> str:
-    """The plan that a query starts with; with a manifest, what has become of it by then."""
+    """The plan that a query starts with; with a manifest, the plan in force after its step."""
     chosen = _chosen(plan, strategy, slots)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts = () if manifest is None else manifest.fanouts

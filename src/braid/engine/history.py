@@ -1,7 +1,7 @@
-"""The committed past of a query: the last manifest, its results published, and what nothing needs removed.
+"""The committed history of a query: last manifest, publication of its results, removal of unneeded files.
 
-Several runs may use one checkpoint for a moment. Whatever a run removes here, no other run can still commit: files of
-steps that are committed and that no record names, and results of steps that this run has committed anew.
+Several runs may use one checkpoint for a moment. A run removes only what no other run can still commit: files of
+committed steps that no record names, and results of steps that this run has committed again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from braid.state.ownership import Ownership
 
 
 class History:
-    """Commits, publishes and forgets, for the run that owns the checkpoint."""
+    """Commits, publishes and removes, for the run that owns the checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint, sink: Sink, owner: Ownership) -> None:
         self._checkpoint = checkpoint
@@ -32,14 +32,14 @@ class History:
             self._undone = found
             return None
         self._undone = [file for file in found if file.step > manifest.step and file.owner < self._owner.number]
-        # What a run that restored an older checkpoint has committed anew, and was stopped before it could remove.
+        # Results of steps that a run committed again from an older checkpoint, and did not yet remove.
         self._sink.withdraw([f for f in found if f.step >= manifest.owned_since and f.owner < manifest.owner])
         self.publish(manifest)
         self._sweep(manifest)
         return manifest
 
     def withdrawal(self, step: int) -> list[str]:
-        """What committing a step will remove of the output, for the record."""
+        """The output files that committing a step will remove, as text for its progress."""
         undone = self._undone_by(step)
         if not undone:
             return []
@@ -48,7 +48,7 @@ class History:
         return [f"{removed}: the checkpoint was restored from a copy made before them; their results come again"]
 
     def commit(self, manifest: Manifest) -> Manifest:
-        """The commit of a step, if no newer run has taken over: what was written."""
+        """Commit a step, unless a newer run has taken over; the manifest that was written."""
         since = manifest.step if self._owned_since is None else self._owned_since
         owned = replace(manifest, owner=self._owner.number, owned_since=since)
         self._owner.require()
@@ -57,7 +57,7 @@ class History:
         return owned
 
     def publish(self, manifest: Manifest) -> None:
-        """Give the results of a committed step their names, after those of undone steps are gone."""
+        """Rename the results of a committed step to their final names, after those of undone steps are removed."""
         if manifest.owner == self._owner.number:
             self._sink.withdraw(self._undone_by(manifest.step))
             self._undone = []
@@ -65,7 +65,7 @@ class History:
         self._sink.published(manifest.step)
 
     def forget(self, manifest: Manifest, previous: Manifest) -> None:
-        """Remove what no kept record needs; with its first commit a run knows what earlier runs have left of it."""
+        """Remove what no kept record needs; with its first commit a run also removes what earlier runs left."""
         self._checkpoint.forget(manifest, previous)
         if manifest.owned_since == manifest.step:
             self._sweep(manifest)

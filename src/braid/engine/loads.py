@@ -1,4 +1,4 @@
-"""What units hold, from the reports of their tasks: the controllers' view of the load."""
+"""The load of units, from the reports of their tasks, for the controllers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from braid.state.manifest import Load
 
 
 def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[dict[str, Any]]) -> tuple[Load, ...]:
-    """The bytes that each subgroup of each side of a biclique holds; the newest layout is the last.
+    """The bytes stored by each subgroup of each side of a biclique; the newest layout is the last.
 
-    Rows stored under an older layout count where the newest one would have them.
+    Rows stored under an older layout count where the newest one would place them.
     """
     newest = layouts[-1]
     places = {

@@ -1,4 +1,4 @@
-"""The probe jobs of a step: from its delta record to what its rows found, and the blocks that are stored after it."""
+"""The probe jobs of a step: from its delta record to its results, and the blocks stored after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING = Found([], (), (), (), 0)
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What a step found under a plan in its shape, the blocks after it, and the files that are no longer needed."""
+    """What a step found with the plan in its shape, the blocks after it, and the files no longer needed."""
 
     plan: JoinPlan
     found: Found
@@ -41,7 +41,7 @@ def look_up(
     rank_indexes: tuple[RankIndexFile, ...],
     corrected: bool,
 ) -> LookedUp:
-    """Look a step's rows up, if any are due. Where a predicate was `corrected`, what was derived by it is made anew."""
+    """Look a step's rows up, if any are due. If a predicate was `corrected`, intermediate results are rebuilt."""
     plan = in_shape(base, delta.layout.tree)
     stored, gone = split_expired(in_shape(base, manifest.layout.tree), manifest, delta.watermarks)
     live, rebuilt = stored, NOTHING
@@ -68,7 +68,7 @@ def look_up(
 
 
 def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
-    """The layouts that hold rows, the step's own last."""
+    """The layouts with stored rows, the step's own last."""
     epochs = {block.epoch for block in blocks}
     older = [x for x in manifest.layouts if x.epoch in epochs and x.epoch != delta.layout.epoch]
     return (*older, delta.layout)

@@ -45,7 +45,7 @@ def step_progress(
     exchanged_bytes: int,
     phases: Phases,
 ) -> dict[str, Any]:
-    """The record of a step; durations are added when it is over."""
+    """The record of a step; durations are added at its end."""
     names = [stream.name for stream in plan.streams]
     rows = sum(delta.input_rows)
     return {
@@ -77,7 +77,7 @@ def step_progress(
 
 
 def _units(reports: list[dict[str, Any]], manifest: Manifest) -> list[dict[str, Any]]:
-    """Per unit of the current layout: what it holds and what its lookups cost."""
+    """Per unit of the current layout: the rows it stores and the cost of its lookups."""
     found: dict[int, dict[str, Any]] = {}
     for report in reports:
         for unit in report["units"]:

@@ -1,8 +1,8 @@
-"""Derived streams made anew from stored rows: when a query takes on a tree, or its predicates were corrected.
+"""Intermediate results rebuilt from stored rows: when a query adopts a tree, or its predicates were corrected.
 
-All rows of the innermost stream that earlier steps admitted look up those of the others, and nothing else does. So
-every combination of such rows is found once. What is found counts as found in the step before: the heads of this step
-see it. Nothing is named by a record before the manifest of the step, so a crash leaves nothing but files to sweep.
+All rows of the innermost stream that earlier steps admitted look up the other streams, and no other stream probes. So
+every combination of such rows is found once. It counts as found in the previous step, so the delta streams of this step
+see it. No record names the new files before the step's manifest, so a crash leaves only files to sweep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from braid.plan.join import JoinPlan
 
 
 def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
-    """The blocks of all derived streams of the plan's tree; `command` has the stored blocks, without the step's own."""
+    """The blocks of all intermediate results of the tree; `command` has the stored blocks, without the step's own."""
     admission = replace(command.admission, covers="earlier")
     found = run_rounds(plan, cluster, replace(command, join_orders=rebuild_orders(plan), admission=admission))
     before = command.step - 1

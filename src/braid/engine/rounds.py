@@ -1,4 +1,4 @@
-"""The probe jobs of a step: all rounds in one where routes stay in their slots, else one job a round."""
+"""The probe jobs of a step: one job for all rounds where routes stay in their slots, else one job a round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from braid.state.manifest import Block
 
 @dataclass(frozen=True)
 class Found:
-    """What the probe jobs of a step gave: reports, merged and derived blocks, and the files no longer needed."""
+    """What the probe jobs of a step found: reports, merged and intermediate blocks, and files no longer needed."""
 
     reports: list[dict[str, Any]]
     blocks: tuple[Block, ...]
@@ -28,7 +28,7 @@ class Found:
 
 
 def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
-    """Run the jobs of a step; what one carries the next one starts from. The last one merges."""
+    """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
     reports: list[dict[str, Any]] = []
     exchanged: tuple[str, ...] = ()
     for first, last in job_rounds(plan, cluster, command):
@@ -63,7 +63,7 @@ def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[
 
 
 def require_success(plan: JoinPlan, reports: Sequence[dict[str, Any]], step: int) -> None:
-    """Raise what a task told, with the streams and the batch it happened in."""
+    """Raise a task's error, with the streams and the step."""
     try:
         for report in reports:
             raise_task_error(report)

@@ -21,7 +21,7 @@ PUBLISHED = re.compile(r"part-(\d{12})-\d{5}-([0-9a-z-]{1,8})-(\d{6,})\.parquet"
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file of results, by its name: the step and the query it is of, and the number of the run that published it."""
+    """A published file, by its name: its step and query, and the number of the run that published it."""
 
     name: str
     step: int
@@ -35,22 +35,22 @@ def published_name(step: int, number: int, query: str, owner: int) -> str:
 
 
 def parse_published(name: str) -> PublishedFile | None:
-    """What a name says, None if Braid gave it to no results."""
+    """The parsed name of a file; None if it is not a result of Braid."""
     found = PUBLISHED.fullmatch(name)
     return None if found is None else PublishedFile(name, int(found[1]), found[2], int(found[3]))
 
 
 class Sink(Protocol):
-    """The end of a step. `files` is where its moves happen."""
+    """Where results go at the end of a step. `files` is the storage of its moves."""
 
     files: Files
 
     def published_files(self) -> list[PublishedFile]:
-        """At start: the files of this query that readers see now; none where results are not files."""
+        """At start: the files of this query that readers see; none where results are not files."""
         ...
 
     def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
-        """Before the commit: take the staged results, or say how they are to be published."""
+        """Before the commit: deliver the staged results, or return the moves that will publish them."""
         ...
 
     def published(self, step: int) -> None:
@@ -109,7 +109,7 @@ class FileSink:
 
 
 def sweep_staged(files: Files, directory: str, kept: set[str], step: int) -> None:
-    """Delete what tasks staged up to a committed step, save what a record names."""
+    """Delete the staged files up to a committed step, except those that a record names."""
     for name in files.list(directory):
         path, written = f"{directory}/{name}", step_of(name)
         if path not in kept and written is not None and written <= step:
@@ -117,7 +117,7 @@ def sweep_staged(files: Files, directory: str, kept: set[str], step: int) -> Non
 
 
 class DiscardSink:
-    """Nothing is output; results are counted by the tasks."""
+    """Discards results; tasks only count them."""
 
     def __init__(self, files: Files) -> None:
         self.files = files

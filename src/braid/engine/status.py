@@ -1,4 +1,4 @@
-"""What a run says of itself when it is asked: a dict that `json.dumps` takes, a sentence, and a page of text."""
+"""The status of a run: a dict for `json.dumps`, a sentence, and a page of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braid.plan.join import JoinPlan
 
 
 def describe_status(plan: JoinPlan, standing: Standing, state: str) -> dict[str, Any]:
-    """The status of a run, beside Spark's own keys."""
+    """The status of a run, in addition to Spark's own keys."""
     names = [stream.name for stream in plan.streams]
     return {
         "message": message(plan, standing, state),
@@ -36,8 +36,8 @@ def describe_status(plan: JoinPlan, standing: Standing, state: str) -> dict[str,
 
 
 def message(plan: JoinPlan, standing: Standing, state: str) -> str:
-    """What the run is doing, and what waits for whom."""
-    # Rows that wait for their order are kept, too: that goes without saying.
+    """What the run is doing, and what waits for which stream."""
+    # Rows that wait for their order are also stored; naming them twice would say nothing.
     in_order = [wait for wait in standing.waits if wait.what != "state"]
     waits = "; ".join(describe_wait(plan, wait) for wait in in_order or standing.waits)
     if state == "waiting":

@@ -1,8 +1,8 @@
 """Steps: how a batch becomes results and committed state, exactly once.
 
-The commit steps are numbered in `StepRunner`; `History` carries out the last three. A tick is a step without input.
-Whatever a step decides is written in its delta record before it acts, so a replay repeats the same step; the manifest
-commits it; publishing and sweeping may be repeated at will.
+The commit steps are numbered in `StepRunner`; `History` performs the last three. A tick is a step without input. Every
+decision of a step is in its delta record before it acts, so a replay repeats the same step. The manifest commits it.
+Publishing and sweeping can be repeated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, newest_times
 from braid.engine.history import History
 from braid.engine.loads import subgroup_loads
-from braid.engine.ordered.keeper import OrderedStep, OrderKeeper, raised, settled
+from braid.engine.ordered.keeper import OrderedStep, OrderKeeper, marks_after_flush, with_pending_rows
 from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import LookedUp, layouts_of, look_up
 from braid.engine.progress import Phases, step_progress
@@ -45,7 +45,7 @@ from braid.state.ownership import Ownership
 
 @dataclass(frozen=True)
 class Offer:
-    """A batch that Spark offers: its number, whether it is the last, the look at the sources, what identifies it."""
+    """A batch from Spark: its number, whether it is the last, the last source check, and its identity."""
 
     batch: int
     flush: bool
@@ -56,7 +56,7 @@ class Offer:
 class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
-    `idle` are the streams that were idle when it was last looked.
+    `idle` are the streams that were idle at the last check.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class StepRunner:
     def run(
         self, batch: int, flush: bool = False, check: SourceCheck | None = None, planned: str | None = None
     ) -> dict[str, Any] | None:
-        """The step of a Spark batch; None when it was committed before and only had to be published.
+        """The step of a Spark batch; None if it was committed before and only had to be published.
 
-        With `flush` nothing is expected after it, and nothing waits. `check` is the look at the sources by which the
-        batch was planned; by default the batch has all that there is now. `planned` identifies the rows of the batch:
-        one that was committed with other rows is refused.
+        `flush`: no batch follows, so all buffered results are emitted. `check` is the source check by which the batch
+        was planned; by default the batch has all available rows. `planned` identifies the rows of the batch: if the
+        batch was committed with other rows, it is refused.
         """
         while batch > self.manifest.batch:
             try:
@@ -107,14 +107,14 @@ class StepRunner:
         return None
 
     def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
-        """A step without input, if one is due: streams fell idle, and take the watermark of the others. None if not.
+        """A step without input, if streams became idle and take the watermark of the others; None if none is due.
 
-        `check` is the last look at the sources; by default they are empty now.
+        `check` is the last check of the sources; by default they are empty now.
         """
         return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms())))
 
     def flush(self) -> dict[str, Any] | None:
-        """A step without input that emits everything that waits for its order; None if nothing does."""
+        """A step without input that emits all buffered results; None if there are none."""
         return self._run_without_input(self._flush)
 
     def _run_without_input(self, step: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
@@ -127,7 +127,7 @@ class StepRunner:
 
     @contextmanager
     def _contested(self) -> Iterator[None]:
-        """An error in a step may only mean that another run was faster or is newer; then that is what is raised."""
+        """If another run was faster or is newer, raise that instead of the error it caused in this step."""
         try:
             yield
         except (TakenOverError, StepCommittedError):
@@ -143,7 +143,7 @@ class StepRunner:
         phases = Phases()
         self._owner.require()
         self._follow_cores()
-        # 1. Ingest, or what an interrupted run of this step already fixed; a tick that was cut short comes first.
+        # 1. Ingest, or read what an interrupted run of this step recorded; an interrupted tick is finished first.
         with phases.phase("ingest"):
             delta = self._taken_in(offer)
             while delta.batch < offer.batch:
@@ -197,7 +197,7 @@ class StepRunner:
         return bool(split_expired(plan, self.manifest, times.watermarks)[1])
 
     def _release_is_due(self, start: Start, flush: bool = False) -> bool:
-        """Whether a step without input would let something out."""
+        """Whether a step without input would emit something."""
         if self._keeper is None:
             return False
         decision = self._keeper.decision(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
@@ -247,12 +247,12 @@ class StepRunner:
         return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
 
     def _follow_cores(self) -> None:
-        """An elastic query works with the cores there are at each step; others keep those they started with."""
+        """An elastic query uses the cores there are at each step; others keep those they started with."""
         if self._elasticity is not None:
             self._cluster.follow_cores()
 
     def _request_cores(self, layout: Layout) -> list[str]:
-        """Ask for the cores of a layout that is new, or new to this run; what came of it."""
+        """Request the cores of a layout that is new, or new to this run; the outcome."""
         if self._elasticity is None or self._requested_epoch == layout.epoch:
             return []
         self._requested_epoch = layout.epoch
@@ -260,9 +260,9 @@ class StepRunner:
         return [] if outcome is None else [outcome]
 
     def _ingest(self, offer: Offer) -> DeltaRecord:
-        """Take the rows of a batch in, and fix the step.
+        """Ingest the rows of a batch, and record the step.
 
-        Rows are late by the watermarks that streams have while none is idle: whoever brings rows is not.
+        Rows are late by the watermarks of streams that are not idle: a stream with new rows is not idle.
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
@@ -275,14 +275,14 @@ class StepRunner:
         return self._fix(replace(start, times=times), reports, offer.flush)
 
     def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
-        """Write down what the step has decided and taken in; what another run wrote first counts."""
+        """Record what the step has read and decided; a record that another run wrote first wins."""
         decision = None
         if self._keeper is not None:
             newest = newest_times(self._plan, reports)
             decision = self._keeper.decision(self.manifest, start.times, newest, start.now_ms, flush)
         delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports)
         fixed = self._checkpoint.write_delta(delta, self.manifest)
-        # A record that could be written because the step is over, and its record was removed, fixes nothing.
+        # If the step is already committed and its record removed, the new record has no effect.
         if self._checkpoint.is_committed(delta.step):
             raise StepCommittedError(f"Step {delta.step} was committed by another run.")
         return fixed
@@ -290,7 +290,7 @@ class StepRunner:
     def _update_aggregate(
         self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: OrderedStep | None
     ) -> AggregateUpdate | None:
-        """Add the step's results to the summary, if the query has one; in order those that left were added."""
+        """Add the step's results to the aggregate state, if there is one; an ordered step has already done so."""
         aggregation = self._plan.aggregation
         if aggregation is None:
             return None
@@ -301,7 +301,7 @@ class StepRunner:
         )
 
     def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> OrderedStep | None:
-        """Let out in order what is due, if the query is ordered."""
+        """Emit due results in order, if the query is ordered."""
         if self._keeper is None:
             return None
         summed = self._plan.ordered and self._plan.aggregation is not None
@@ -339,13 +339,15 @@ class StepRunner:
 
 
 def _with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:
-    """The manifest with what waits for its order."""
-    marks = raised(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
+    """The manifest with the order state."""
+    marks = marks_after_flush(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
     return replace(
         manifest,
         marks=marks,
         blocks=tuple(
-            settled(plan, block, delta, ordered.order_state.frontier_us) if block.stream < len(plan.streams) else block
+            with_pending_rows(plan, block, delta, ordered.order_state.frontier_us)
+            if block.stream < len(plan.streams)
+            else block
             for block in manifest.blocks
         ),
         order_state=ordered.order_state,

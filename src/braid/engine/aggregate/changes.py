@@ -1,8 +1,7 @@
-"""The jobs that let the changes of an ordered summary out: one adds what is released to the view, one sorts.
+"""The jobs that emit the changes of an ordered aggregation: one updates the aggregate state, one sorts.
 
-Partial summaries wait for their order in the place of results. What of them is released in a step becomes the whole
-sequence of changes between the old and the new frontier, held by the slots that found it until it is sorted, in the
-same step.
+Partial aggregates are buffered instead of results. What a step releases of them becomes all changes between the old and
+the new frontier. The slots that find the changes buffer them until they are sorted, in the same step.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def release_changes(
     before_us: int,
     until_us: int,
 ) -> tuple[Released, AggregateUpdate]:
-    """Let out what the released results change; what waits are partial summaries."""
+    """Emit what the released results change; the buffered blocks have partial aggregates."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.gone(found.staying), {}), unchanged(aggregate, reports)

@@ -1,4 +1,4 @@
-"""The job that adds a step's partial summaries to the view, between the probe jobs and the sink."""
+"""The job that adds a step's partial aggregates to the aggregate state, between the probe jobs and the sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from braid.state.manifest import AggregateBlock, AggregateState, DeltaRecord
 
 @dataclass(frozen=True)
 class AggregateUpdate:
-    """The view after a step, the reports of its tasks, and the files that are no longer needed."""
+    """The aggregate state after a step, the reports of its tasks, and the files that are no longer needed."""
 
     aggregate: AggregateState
     reports: list[dict[str, Any]]
@@ -26,7 +26,7 @@ class AggregateUpdate:
     sent_bytes: int
 
     def progress(self, moved_bytes: int) -> dict[str, Any]:
-        """What a step's progress says of its summary."""
+        """What a step's progress says about its aggregation."""
         return {
             "numOutputRows": sum(report["results"] for report in self.reports),
             "bytesMoved": moved_bytes + self.sent_bytes,
@@ -49,9 +49,9 @@ def update_aggregate(
     run: str,
     reports: list[dict[str, Any]],
 ) -> AggregateUpdate:
-    """Run the job, if the step has results; without any nothing changes, since views slide with results alone.
+    """Run the job, if the step has results; otherwise nothing changes, since only results move an interval.
 
-    Before the first step there is no view; then an aggregation without groups has values of nothing to let out.
+    Before the first step there is no aggregate state; then an aggregation without groups emits its values over nothing.
     """
     aggregate = before or new_aggregate(cluster.slots)
     first = before is None and aggregation.is_whole
@@ -82,7 +82,7 @@ def update_aggregate(
 
 @dataclass(frozen=True)
 class Updated:
-    """A view with what the tasks of an update have written, and the files that are no longer needed."""
+    """The aggregate state with the blocks of an update, and the files that are no longer needed."""
 
     aggregate: AggregateState
     dropped: tuple[str, ...]
@@ -96,6 +96,6 @@ def aggregate_after(command: AggregateCommand, answers: list[dict[str, Any]]) ->
 
 
 def unchanged(aggregate: AggregateState, reports: list[dict[str, Any]]) -> AggregateUpdate:
-    """A step that found these results and lets nothing out."""
+    """A step that found these results and emits nothing."""
     results = sum(report["results"] for report in reports)
     return AggregateUpdate(aggregate, [], (), results, sum(report.get("partial_bytes", 0) for report in reports))

@@ -1,4 +1,4 @@
-"""The part of a step that keeps results in order: what is admitted, what leaves, what waits, and how long it did."""
+"""The order of a step's results: what is admitted, emitted and buffered, and how long rows waited."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from braid.state.order_state import Arrival, ArrivalLog, BufferedBlock, OrderSta
 
 @dataclass(frozen=True)
 class OrderedStep:
-    """What the order made of a step, and of its summary if the query has one."""
+    """The released results and the order state after a step, and the update of an ordered aggregation."""
 
     released: Released
     order_state: OrderState
@@ -52,7 +52,7 @@ class OrderKeeper:
     def decision(
         self, manifest: Manifest, times: StepTimes, newest: Sequence[int | None], now_ms: int, flush: bool = False
     ) -> OrderDecision:
-        """What a step that brings rows up to `newest` does for the order."""
+        """The order decision of a step whose rows reach up to `newest`."""
         marks = advance_marks(manifest.marks, times, newest, now_ms)
         order_state = self.order_state(manifest)
         decision = decide_order(self._plan, self._ordering, order_state, marks, times.idle, self._cluster.slots)
@@ -62,7 +62,7 @@ class OrderKeeper:
         return manifest.order_state or nothing_buffered(len(self._plan.streams))
 
     def is_due(self, manifest: Manifest, decision: OrderDecision) -> bool:
-        """Whether a step without input would let something out."""
+        """Whether a step without input would emit something."""
         order_state = self.order_state(manifest)
         if decision.flush and order_state.flushed:
             return False
@@ -72,7 +72,7 @@ class OrderKeeper:
         return any(max(before, oldest - 1) < min(until, newest) for oldest, newest in spans)
 
     def rank(self, manifest: Manifest, delta: DeltaRecord) -> Ranked:
-        """Rank the rows that the step admits, where windows count rows."""
+        """Rank the rows that the step admits, for row-based windows."""
         before = self.order_state(manifest)
         if not self._plan.row_based:
             return Ranked()
@@ -97,9 +97,9 @@ class OrderKeeper:
         reports: list[dict[str, Any]],
         clock: Callable[[], int],
     ) -> OrderedStep:
-        """Release what is due, and account for what waits; `view` is what an ordered summary knows.
+        """Release what is due, and compute the order state; `aggregate` is the state of an ordered aggregation.
 
-        What leaves has waited until it was released.
+        The waiting time of emitted results ends with their release.
         """
         before = self.order_state(manifest)
         until = release_until(delta.frontier_us, delta.flush)
@@ -135,7 +135,7 @@ class OrderKeeper:
     def _counting(
         self, before: OrderState, delta: DeltaRecord, ranked: Ranked, frontier_us: int | None
     ) -> tuple[tuple[ArrivalLog, ...], tuple[RankIndexFile, ...]]:
-        """The rows whose rank is not final, and the rulers. After a flush rows past the frontier are ranked again."""
+        """The arrival logs without final ranks, and the rank indexes; rows past a flush's frontier are ranked again."""
         arrival_logs = tuple(
             arrival_log
             for arrival_log in (*before.arrival_logs, *delta.arrival_logs)
@@ -183,7 +183,7 @@ class OrderKeeper:
         return released, None
 
     def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], moved: bool) -> Pace:
-        """The pace after a step. The first step of a run says nothing of it: its rows came in an unknown time."""
+        """The pace after a step. The first step of a run is ignored: its rows came in an unknown time."""
         before = self.order_state(manifest).pace
         if manifest.step < 0 or manifest.run != self._run:
             return before
@@ -230,17 +230,17 @@ class OrderKeeper:
 
 
 def admission_of(delta: DeltaRecord, manifest: Manifest) -> Admission:
-    """Which rows a step looks up: all that came, or those up to the frontier."""
+    """Which rows a step looks up: all new rows, or those up to the frontier."""
     before = None if manifest.order_state is None else manifest.order_state.frontier_us
     now = NEVER if delta.flush or delta.buffered_kind == "results" else _bound(delta.frontier_us)
     return Admission(delta.step, _bound(before), now)
 
 
-def settled(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int | None) -> Block:
-    """A block after a step: whether rows of it still wait to be looked up.
+def with_pending_rows(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int | None) -> Block:
+    """A block after a step, marked if some of its rows still wait to be looked up.
 
-    A flush looks all rows up. Where windows count rows, those newer than the last result wait again all the same: rows
-    that come before them may still be counted.
+    A flush looks up all rows. With row-based windows, rows newer than the last result wait again: rows that arrive
+    before them may still be counted.
     """
     waits = (
         delta.buffered_kind == "rows"
@@ -251,17 +251,17 @@ def settled(plan: JoinPlan, block: Block, delta: DeltaRecord, frontier_us: int |
     return replace(block, buffered=waits and (fresh or block.buffered))
 
 
-def raised(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
-    """The marks after everything was let out: what comes earlier than that is late.
+def marks_after_flush(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | None) -> tuple[Mark, ...]:
+    """The marks after a flush: rows earlier than the last emitted result are late.
 
-    Where results leave by whole times, also what comes at the same time.
+    Where results are emitted per timestamp, rows of the same time are late too.
     """
     first = frontier_us if frontier_us is None or not plan.per_timestamp else frontier_us + 1
     return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 
 def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
-    """When the stored rows of a step came, by the sample of times that its tasks took."""
+    """The arrival times of a step's stored rows, from the samples of its tasks."""
     return tuple(
         Arrival(now_ms, report["block"]["rows"], tuple(report["times"]), report["stream"])
         for report in reports
@@ -270,7 +270,7 @@ def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival
 
 
 def arrival_logs_of(reports: Sequence[dict[str, Any]]) -> tuple[ArrivalLog, ...]:
-    """All on-time rows of a step's streams whose windows count rows."""
+    """The arrival logs of a step's streams with row-based windows."""
     return tuple(ArrivalLog(**report["roll"]) for report in reports if report.get("roll"))
 
 
@@ -283,7 +283,7 @@ def _bound(frontier_us: int | None) -> int:
 
 
 def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
-    """When the rows that found a step's results came: in the step itself, or on average of those that waited for it."""
+    """The mean arrival time of the rows behind a step's results: this step, or the mean of rows that waited."""
     rows = sum(count for _, count in waits)
     if delta.buffered_kind == "results" or not rows:
         return delta.now_ms
@@ -293,7 +293,7 @@ def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
 def _result_waits(
     counts: dict[str, int], buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], rows: Waits, now_ms: int
 ) -> Waits:
-    """How long the results that leave have waited since their rows came; those that held rows found, as these did."""
+    """How long the emitted results have waited since their rows arrived; new ones waited as long as their rows."""
     found = sum(counts.get(block.file, 0) for block in fresh)
     blocks = buffered if rows else (*buffered, *fresh)
     known = [(float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0))) for block in blocks]
@@ -301,9 +301,9 @@ def _result_waits(
 
 
 def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
-    """The seconds that lookups of each head took among rows of earlier steps, all slots together.
+    """The seconds that each delta stream's lookups took among rows of earlier steps, over all slots.
 
-    Rows of one step find each other in the lookups of whichever stream the plan has last, and under no policy earlier.
+    Rows of one step find each other in the lookups of the plan's last stream, and no policy changes that.
     """
     busy = [0.0] * streams
     for report in reports:

@@ -1,4 +1,4 @@
-"""The job that ranks rows before they are looked up, where windows count rows."""
+"""The job that ranks rows before they are looked up, for row-based windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from braid.state.order_state import ArrivalLog, RankIndexFile
 
 @dataclass(frozen=True)
 class Ranked:
-    """The rulers after a step, and the files of those before it that they replace."""
+    """The rank indexes after a step, and the replaced files."""
 
     rank_indexes: tuple[RankIndexFile, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ def rank(
     before_us: int,
     until_us: int,
 ) -> Ranked:
-    """Rank the rows up to `until_us` of the `rolls`, ranked up to `before_us` earlier, and of the `fresh` ones."""
+    """Rank the rows up to `until_us` of the `arrival_logs`, ranked up to `before_us`, and of the `fresh` ones."""
     sources = [ArrivalLogFrom(arrival_log.stream, arrival_log.file, before_us) for arrival_log in arrival_logs]
     sources += [ArrivalLogFrom(arrival_log.stream, arrival_log.file, ALWAYS) for arrival_log in fresh]
     every = (*arrival_logs, *fresh)

@@ -1,4 +1,4 @@
-"""The job that lets held results out in order, between the probe jobs and the sink."""
+"""The job that emits buffered results in order, between the probe jobs and the sink."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from braid.state.order_state import BufferedBlock
 
 @dataclass(frozen=True)
 class Released:
-    """What left and what still waits after a step, and the files that are no longer needed.
+    """What a step emitted and what is still buffered, and the files that are no longer needed.
 
-    `counts` has the rows that left of each file.
+    `counts` has the released rows of each file.
     """
 
     files: list[dict[str, Any]]
@@ -32,7 +32,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Sorted:
-    """Held blocks by what a step does with them: those `due` with what of them is, those `staying`, those rewritten.
+    """Buffered blocks by what a step does with them: `due` ones with what is due, `staying` and compacted ones.
 
     A block may be both due and staying.
     """
@@ -44,12 +44,12 @@ class Sorted:
 
     @property
     def untouched(self) -> tuple[BufferedBlock, ...]:
-        """The blocks that stay and are not written anew."""
+        """The blocks that stay and are not compacted."""
         names = {block.file for block in self.compacted}
         return tuple(block for block in self.staying if block.file not in names)
 
     def gone(self, after: Sequence[BufferedBlock]) -> tuple[str, ...]:
-        """The files that are not needed when these are left."""
+        """The files that are no longer needed when these blocks stay."""
         kept = {block.file for block in after}
         return tuple(block.file for block in self.blocks if block.file not in kept)
 
@@ -57,7 +57,7 @@ class Sorted:
 def sort_blocks(
     buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], before_us: int, until_us: int
 ) -> Sorted:
-    """What is due until `until_us` of the blocks `held`, which left up to `before_us`, and of the `fresh` ones."""
+    """What is due up to `until_us`, of `buffered` blocks released up to `before_us`, and of `fresh` ones."""
     sources = [BufferedFrom(block.file, before_us) for block in buffered] + [
         BufferedFrom(block.file, ALWAYS) for block in fresh
     ]
@@ -78,7 +78,7 @@ def release(
     before_us: int,
     until_us: int,
 ) -> Released:
-    """Let out what is due of the blocks `held` before, which left up to `before_us`, and of the `fresh` ones."""
+    """Emit what is due of the `buffered` blocks, released up to `before_us`, and of the `fresh` ones."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.gone(found.staying), {})
@@ -107,7 +107,7 @@ def release(
 def buffered_blocks(
     reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held"
 ) -> tuple[BufferedBlock, ...]:
-    """The blocks that tasks have written to be held."""
+    """The buffered blocks that tasks have written."""
     return tuple(
         BufferedBlock.from_json({**report[what], "arrived_ms": arrived_ms}) for report in reports if report.get(what)
     )
@@ -118,7 +118,7 @@ def arrived_first(blocks: Sequence[BufferedBlock]) -> int:
 
 
 def released_rows(answers: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """The rows that left of each file, all slots together."""
+    """The released rows of each file, over all slots."""
     counts: dict[str, int] = {}
     for answer in answers:
         for file, rows in answer["counts"].items():
@@ -131,5 +131,5 @@ def newest_released(answers: Sequence[dict[str, Any]]) -> int | None:
 
 
 def remaining(blocks: Sequence[BufferedBlock], counts: dict[str, int]) -> tuple[BufferedBlock, ...]:
-    """The blocks with the rows that have not left."""
+    """The blocks with the number of their unreleased rows."""
     return tuple(replace(block, rows=block.rows - counts.get(block.file, 0)) for block in blocks)

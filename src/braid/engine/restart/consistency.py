@@ -1,4 +1,4 @@
-"""What must fit together before a run may go on: the checkpoint's owner, Braid's steps, Spark's batches."""
+"""Checks before a run continues: the checkpoint's owner, Braid's steps and Spark's batches must agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braid.state.ownership import Ownership, claim
 
 
 def claim_for(checkpoint: Checkpoint, sink: Sink, run: str, now_ms: int) -> Ownership:
-    """Claim a checkpoint for a run, with a number above those of all runs whose results are to be seen."""
+    """Claim a checkpoint for a run, with a number above those of all runs with visible results."""
     reason = checkpoint.files.why_not_exclusive(checkpoint.path)
     if reason:
         warnings.warn(
@@ -25,7 +25,7 @@ def claim_for(checkpoint: Checkpoint, sink: Sink, run: str, now_ms: int) -> Owne
 
 
 def require_same_rows(batch: int, recorded: str | None, planned: str | None) -> None:
-    """A batch that Braid took in must be the one Spark plans now; without both digests there is nothing to compare."""
+    """A batch that Braid has read must be the one Spark plans now; without both digests nothing is compared."""
     if recorded is None or planned is None or recorded == planned:
         return
     raise RecoveryError(

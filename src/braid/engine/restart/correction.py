@@ -1,8 +1,8 @@
-"""A corrected query takes over the step that the query of a checkpoint failed in.
+"""A corrected query takes over the step in which the query of a checkpoint failed.
 
-Predicates may be others, and selections, groups and aggregates may be computed otherwise while they keep their names,
-types and functions: what was published or added up before stays. The rows already stored must serve the new query:
-in their columns and sort orders, and in what was left out when they came in.
+Predicates may differ. Selections, groups and aggregates may be computed differently while they keep names, types and
+functions: published and aggregated results stay. The stored rows must serve the new query: their columns, their sort
+orders, and what was filtered out at ingest.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ OUTPUTS = ("selection", "groups", "aggregates")
 def take_over(saved: Record, logical_plan: LogicalPlan) -> tuple[JoinPlan, Record] | list[str]:
     """The plan of a corrected query and its record, or why it cannot take over; [] if it is not a correction.
 
-    Selections of one stream are decided at ingest as before if they are the same; else all where rows meet. What is
-    new may be a key or bound a range that the stored rows are not sorted by; then it is only checked, for good.
+    Selections of one stream are evaluated at ingest if they are unchanged, otherwise all are evaluated in the join. A
+    new predicate may be a key or a range that the stored rows are not sorted by; then it is only checked, for the rest
+    of the checkpoint's life.
     """
     before, known = known_late(saved), {str(predicate["sql"]) for predicate in saved["query"]["predicates"]}
     new = [
@@ -50,12 +51,12 @@ def take_over(saved: Record, logical_plan: LogicalPlan) -> tuple[JoinPlan, Recor
 
 
 def known_late(saved: Record) -> list[str]:
-    """The predicates that a query took on after rows were stored, and that therefore decide no key and no order."""
+    """The predicates that a query adopted after rows were stored, and that therefore are no key and no range."""
     return list(saved.get(LATE, ()))
 
 
 def only_checked(logical_plan: LogicalPlan, late: Collection[str]) -> LogicalPlan:
-    """The question with some predicates that are only checked: no key, no range and no selection at ingest."""
+    """The logical plan with some predicates only checked: no key, no range and no selection at ingest."""
     conjuncts = tuple(
         replace(conjunct, equality=None, raises=True) if conjunct.sql in late else conjunct
         for conjunct in logical_plan.conjuncts
@@ -64,7 +65,7 @@ def only_checked(logical_plan: LogicalPlan, late: Collection[str]) -> LogicalPla
 
 
 def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list[str]:
-    """Columns whose NULLs were left out, of rows that the new query may need."""
+    """Columns whose NULLs were filtered out, of rows that the new query may need."""
     rejecting = [c for c in logical_plan.conjuncts if c.function is None and rejects_nulls(c.sql)]
     useless = {column.name for conjunct in rejecting for column in conjunct.columns}
     return [
@@ -76,7 +77,7 @@ def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list
 
 
 def _newly_left_out(saved: Record, now: Record) -> list[str]:
-    """What would be left out at ingest only from now on: no lookup would decide it for the rows already stored."""
+    """New filters at ingest: no lookup would apply them to the rows already stored."""
     return [
         f"rows of {name} were stored whatever {text} says"
         for name, storage in now.items()
@@ -90,7 +91,7 @@ def _is_correction(saved: Record, now: Record) -> bool:
 
 
 def _fixed(query: Record) -> Record:
-    """The parts of a query that a correction leaves alone."""
+    """The parts of a query that a correction does not change."""
     streams = {name: {**stream, "columns": None} for name, stream in query["streams"].items()}
     outputs = {name: [_shape(name, output) for output in query[name]] for name in OUTPUTS if name in query}
     return {**query, **outputs, "predicates": None, "streams": streams}
@@ -103,6 +104,6 @@ def _shape(kind: str, output: list[str]) -> list[str]:
 
 
 def _same_types(saved: Record, now: Record) -> bool:
-    """Whether the columns that both queries read have one type."""
+    """Whether the columns that both queries read have the same types."""
     both = ((saved[name]["columns"], now[name]["columns"]) for name in saved)
     return all(before[column] == after[column] for before, after in both for column in before.keys() & after.keys())

@@ -1,4 +1,4 @@
-"""In what two fingerprints differ, each difference named in one line."""
+"""The differences between two fingerprints, each in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Record = dict[str, Any]
 
 
 def differences(saved: Record, now: Record) -> list[str]:
-    """Every difference between the query of a checkpoint and the one that is asked now; none: it may continue."""
+    """Every difference between the query of a checkpoint and the current one; none: it may continue."""
     found: list[str] = []
     for name in dict.fromkeys([*saved, *now]):
         compare = _COMPARISONS.get(name, _plain)
@@ -53,7 +53,7 @@ def _values(saved: Any, now: Any, name: str, place: str) -> list[str]:
 
 
 def _columns(name: str, saved: Record, now: Record) -> list[str]:
-    """Lists of named columns: which ones, what each is, and their order."""
+    """Differences of lists of named columns: the names, each column, and the order."""
     if name not in saved or name not in now:
         return _plain(name, saved, now)
     before = {column[0]: column[1:] for column in saved[name]}
@@ -86,7 +86,7 @@ def _predicates(name: str, saved: Record, now: Record) -> list[str]:
 
 
 def changed_functions(before: Sequence[Record], after: Sequence[Record]) -> Iterator[str]:
-    """The Python functions that are not what they were, of predicates that otherwise are."""
+    """The changed Python functions of predicates that are otherwise unchanged."""
     for old, new in zip(before, after, strict=True):
         change = function_change(old["function"], new["function"]) if "function" in old else None
         if change is not None:
@@ -105,7 +105,7 @@ def _text(predicate: Record) -> tuple[str, str]:
 
 
 def _beyond(some: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those that occur among some more often than among others."""
+    """The items that occur more often in the first list than in the second."""
     return list((Counter(some) - Counter(others)).elements())
 
 

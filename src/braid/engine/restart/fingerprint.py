@@ -1,7 +1,7 @@
-"""What a checkpoint belongs to: the query as data, with names, order and types of everything that is stored.
+"""The fingerprint of a query: names, order and types of everything that a checkpoint stores.
 
-Strategy, units, the policy of an order, trigger, retention and sink options take no part: they may change. What is not
-recorded here as safe to change is compared by `differences.py`, and refused.
+Strategy, units, ordering policy, trigger, retention and sink options are not part of it: they may change. Every
+recorded difference is found by `differences.py`, and refused.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FORMAT = 3
 
 
 def fingerprint(logical_plan: LogicalPlan, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:
-    """All that must stay the same for a checkpoint to be continued, and how its rows are stored.
+    """Everything that must stay the same to continue a checkpoint, and how its rows are stored.
 
-    Whatever has an order is a list: the keys of a record are sorted when it is written.
+    Ordered data is a list: the keys of a record are sorted when it is written.
     """
     return {
         "query": {
@@ -56,7 +56,7 @@ def _stream(logical_plan: LogicalPlan, stream: LogicalStream) -> dict[str, Any]:
 
 
 def _read_columns(logical_plan: LogicalPlan, stream: LogicalStream) -> list[Column]:
-    """The columns that the query reads. In which order a source has them does not matter: they are found by name."""
+    """The columns that the query reads, by name: their order in the source does not matter."""
     read = {stream.time}
     read |= {column.name for conjunct in logical_plan.conjuncts for column in conjunct.columns}
     read |= {column.name for output in logical_plan.outputs for column in output.columns}
@@ -64,7 +64,7 @@ def _read_columns(logical_plan: LogicalPlan, stream: LogicalStream) -> list[Colu
 
 
 def _row_order(stream: LogicalStream) -> dict[str, Any]:
-    """A window of rows orders rows of one time by all their values, column by column."""
+    """A row-based window orders rows of one time by all their values, column by column."""
     if stream.window_rows is None:
         return {}
     return {"order of rows": [[column.name, column.type] for column in stream.columns]}
@@ -77,7 +77,7 @@ def _window(stream: LogicalStream) -> int | str | None:
 
 
 def _predicate(conjunct: Conjunct) -> dict[str, Any]:
-    """`sql` says which columns the names of the text mean; a Python function is known by its code too."""
+    """`sql` has the resolved columns of the text; a Python function is also identified by its code."""
     record: dict[str, Any] = {"written": conjunct.written, "sql": conjunct.sql}
     if conjunct.function is not None:
         record |= {"sql": list(conjunct.function.columns), "function": function_record(conjunct.function)}
@@ -85,10 +85,10 @@ def _predicate(conjunct: Conjunct) -> dict[str, Any]:
 
 
 def _selection(logical_plan: LogicalPlan) -> dict[str, Any]:
-    """What leaves, in its order; of an aggregation also what its state means."""
+    """The output columns in order; for an aggregation also the meaning of its state."""
     aggregation = logical_plan.aggregation
     if aggregation is None:
-        # The last output of an ordered query is the time by which it is ordered.
+        # The last output of an ordered query is its result time.
         outputs = logical_plan.outputs[:-1] if logical_plan.ordered else logical_plan.outputs
         return {"selection": [_output(output) for output in outputs]}
     groups = [_output(output) for output in logical_plan.outputs[: aggregation.groups]]
@@ -117,7 +117,7 @@ def _aggregate(logical_plan: LogicalPlan, aggregation: Aggregation, number: int,
 
 
 def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
-    """How a stream's rows are kept: what is in them, in which orders, and what was left out."""
+    """How a stream's rows are stored: columns, sort orders, and what was filtered out."""
     join_orders = []
     for index in stream.indexes:
         sides = [plan.parts[part].side_of(stream.number) for part in index.parts]

@@ -1,12 +1,12 @@
-"""Python functions as digests: the same for the same code, in any process, and another one when the code changes.
+"""Digests of Python functions: equal for equal code in any process, different when the code changes.
 
-A digest covers the instructions and constants of a function, its defaults, the values that it closes over, the globals
-it reads, and the user's own functions and classes that it uses, all the way down. File names, line numbers, comments
-and docstrings take no part, nor does the code of libraries, which are known by name alone.
+A digest covers the instructions and constants of a function, its defaults, its closure, the globals it reads, and the
+user's own functions and classes that it uses, recursively. File names, line numbers, comments and docstrings are
+excluded. Library code is identified by name only.
 
-There are two. `code` is of the bytecode, which another version of Python compiles differently; `source` is of the
-source text, where there is one, and is compared between versions: alone it could be newer than the code, if a file was
-edited after it was imported.
+There are two digests. `code` covers the bytecode, which differs between versions of Python. `source` covers the source
+text, where there is one, and is compared between versions; alone it could be newer than the code, if a file was edited
+after it was imported.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def function_record(predicate: PythonPredicate) -> dict[str, str | None]:
-    """What a checkpoint keeps of a Python predicate: the version its user gave it, and its digests."""
+    """What a checkpoint stores of a Python predicate: the version that its user gave, and its digests."""
     record: dict[str, str | None] = {"version": predicate.version, "python": PYTHON}
     if predicate.version is None:
         record |= {mode: digest(predicate.function, mode) for mode in MODES}
@@ -63,7 +63,7 @@ def function_record(predicate: PythonPredicate) -> dict[str, str | None]:
 
 
 def function_change(saved: Mapping[str, str | None], now: Mapping[str, str | None]) -> str | None:
-    """How a function differs from the one recorded; None if it is the same, as far as can be told."""
+    """How a function differs from the recorded one; None if no difference is known."""
     if saved["version"] is not None or now["version"] is not None:
         same = saved["version"] == now["version"]
         return None if same else f"its version was {saved['version']}, is {now['version']}"
@@ -77,7 +77,7 @@ def function_change(saved: Mapping[str, str | None], now: Mapping[str, str | Non
 
 
 def digest(function: Callable[..., Any], mode: Mode) -> str | None:
-    """The digest of a callable; None where its source text is asked for and there is none."""
+    """The digest of a callable; None if its source text is requested and there is none."""
     try:
         return _Digester(function, mode).of(function)
     except _NoSource:
@@ -97,11 +97,11 @@ class _Digester:
     def __init__(self, root: Any, mode: Mode) -> None:
         self._mode = mode
         self._package = str(getattr(root, "__module__", None) or "").partition(".")[0]
-        self._known: dict[int, tuple[Any, str]] = {}  # with the values, so that no other gets their ids
+        self._known: dict[int, tuple[Any, str]] = {}  # Keeps the values alive, so that no other value gets their ids.
         self._open: set[int] = set()
 
     def of(self, value: Any) -> str:
-        """The digest of any value; one that contains itself is known there by its name."""
+        """The digest of any value; a value that contains itself is identified there by its name."""
         if id(value) in self._known:
             return self._known[id(value)][1]
         if id(value) in self._open:
@@ -176,7 +176,7 @@ class _Digester:
             yield _hash(name, self.of(inner if isinstance(item, property | staticmethod | classmethod) else item))
 
     def _code(self, code: types.CodeType) -> str:
-        """Instructions with their operands as values, so that places in tables of constants do not matter."""
+        """Instructions with operands as values, so that positions in constant tables do not matter."""
         instructions = _instructions(code)
         offsets = [instruction.offset for instruction in instructions]
         parts = []
@@ -202,7 +202,7 @@ class _Digester:
         return _hash("source", ast.unparse(_WithoutDocstrings().visit(found[0])))
 
     def _is_own(self, value: Any) -> bool:
-        """Whether something is the user's own code: of the predicate's package, or of no library."""
+        """Whether a value is the user's own code: in the predicate's package, or in no library."""
         module = str(getattr(value, "__module__", None) or "")
         top = module.partition(".")[0]
         if top in sys.stdlib_module_names and top != "__main__":
@@ -261,21 +261,21 @@ def _name(value: Any) -> str:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, in its dictionary and in slots."""
+    """The attributes of an object, in its dictionary and in slots."""
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     buffered = {name: getattr(value, name) for name in slots if hasattr(value, name) and not name.startswith("__")}
     return {**buffered, **getattr(value, "__dict__", {})}
 
 
 def _is_behaviour(name: str, item: Any) -> bool:
-    """Whether an entry of a class takes part: not what Python itself adds, nor its documentation."""
+    """Whether an entry of a class is part of its digest: neither added by Python nor documentation."""
     if name.startswith("__") and not callable(item):
         return False
     return not isinstance(item, types.GetSetDescriptorType | types.MemberDescriptorType)
 
 
 def _globals_read(function: types.FunctionType) -> dict[str, Any]:
-    """The globals that a function and those inside it read, and of modules the attributes they take."""
+    """The globals that a function and its inner functions read, and the attributes they take of modules."""
     found: dict[str, Any] = {}
     for code in _codes(function.__code__):
         path, value = "", None
@@ -293,7 +293,7 @@ def _globals_read(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _instructions(code: types.CodeType) -> list[dis.Instruction]:
-    """What Python does; prefixes of long operands depend on places in tables, and the operands include them."""
+    """The instructions without the prefixes of long operands, which the operands already include."""
     return [instruction for instruction in dis.get_instructions(code) if instruction.opname != "EXTENDED_ARG"]
 
 

@@ -1,7 +1,7 @@
-"""Who a checkpoint belongs to: the query's id and plan, found by reading alone, and the record that says so.
+"""The identity of a checkpoint: its query's id and plan, and the record that stores them.
 
-Nothing is written until the query can run: `settle` is called right before its first step. A record beside
-which nothing is stored binds nobody, so after a start that failed the corrected query takes its place.
+Nothing is written until the query can run: `settle` is called right before its first step. A record without stored data
+is not binding, so after a failed start the corrected query replaces it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ CHANGED_FUNCTION = (
 
 @dataclass(frozen=True)
 class Identity:
-    """A query's id and plan. `record` is what the checkpoint does not hold yet, None if it has it; `number` is the one
-    it is to be written under; `replaces` where it takes the place of a query of which nothing is stored."""
+    """A query's id and plan.
+
+    `record` is what has to be written, None if the checkpoint has it; `number` is the number of the new record;
+    `replaces` is true if it replaces a query without stored data.
+    """
 
     id: str
     plan: JoinPlan
@@ -47,7 +50,7 @@ class Identity:
 def settle(
     identity: Identity, find: Callable[[], Identity], checkpoint: Checkpoint, beside: dict[str, Any] | None = None
 ) -> Identity:
-    """Make the checkpoint this query's, or `find` that another run just did; what stands `beside` is not compared."""
+    """Make the checkpoint this query's, or `find` the record of a faster run; `beside` is stored but not compared."""
     while identity.record is not None:
         begun = identity.replaces and checkpoint.stored()
         if not begun and _write(identity, checkpoint, {**identity.record, **(beside or {})}):
@@ -70,9 +73,9 @@ def _write(identity: Identity, checkpoint: Checkpoint, record: dict[str, Any]) -
 def identify(
     checkpoint: Checkpoint, logical_plan: LogicalPlan, location: str, *, accept_changed_functions: bool = False
 ) -> Identity:
-    """The query's id and plan: the checkpoint's own, if what it was made for is what is asked now."""
+    """The query's id and plan: the checkpoint's own, if it was made for the same query."""
     number = checkpoint.next_query()
-    # In this order: another run that starts now writes the record before it stores anything.
+    # In this order, since another run that starts now writes the record before it stores anything.
     stored = checkpoint.stored()
     saved = checkpoint.read_query()
     if saved is None and stored:
@@ -98,10 +101,9 @@ def identify(
 def continue_plan(
     saved: dict[str, Any], logical_plan: LogicalPlan, location: str, failed: bool, accept_changed_functions: bool
 ) -> tuple[JoinPlan, dict[str, Any] | None]:
-    """The plan on which a checkpoint is continued, and its new record if one is due.
+    """The plan with which a checkpoint is continued, and its new record if there is one.
 
-    That is where a corrected query takes over the step that failed, or a Python function is accepted whose code is not
-    the recorded one.
+    A new record is needed if a corrected query takes over the failed step, or if a changed Python function is accepted.
     """
     _require_format(saved, location)
     pushdown = bool(saved["pushdown"])

@@ -1,6 +1,6 @@
-"""Which predicates are true of no row in which a column they read is NULL, as far as their text shows.
+"""Predicates that are never true for a row in which a column they read is NULL, as far as their text shows.
 
-Where in doubt a predicate may be true of such a row: it is only asked for when rows with NULLs were left out before.
+In doubt a predicate may be true for such a row. This matters only if rows with NULLs were filtered out before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT_OR_COLUMN = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|
 
 
 def rejects_nulls(sql: str) -> bool:
-    """Whether a predicate of flat columns is known to be true of no row in which one of them is NULL."""
+    """Whether a predicate of flat columns is known to be true for no row in which one of them is NULL."""
     plain = _TEXT_OR_COLUMN.sub(" ", sql)
     words = re.findall(r"[A-Za-z_]\w*", plain)
     called = re.findall(r"([A-Za-z_]\w*)\s*\(", plain)

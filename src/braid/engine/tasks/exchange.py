@@ -1,4 +1,4 @@
-"""Rows carried from one probe round to the next, in block files with a segment per head and route."""
+"""Rows exchanged between probe rounds, in block files with a segment per delta stream and route."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS_PER_SEGMENT = 1 << 17
 
 
 class ExchangedRows:
-    """Buffers rows by head and route, and writes them as segments whose unit is the head."""
+    """Buffers rows by delta stream and route, and writes them as segments whose unit is the delta stream."""
 
     def __init__(self, files: Files, directory: str, name: str) -> None:
         self._files = files

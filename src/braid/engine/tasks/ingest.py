@@ -1,7 +1,7 @@
-"""Ingest: the rows a task read, cut into late and on-time, spread over units, sorted, and written as one block.
+"""Ingest: a task splits its rows into late and on-time rows, places and sorts them, and writes one block.
 
-Memory is bounded: rows are taken in chunks, each of which becomes its own segments of the task's block. What a
-chunk holds counts for the watermark before any row is left out.
+Memory is bounded: rows are read in chunks, and each chunk becomes segments of the task's block. All rows of a chunk
+count for the watermark before any row is filtered out.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ from braid.plan.layout import Layout
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
+# Sorting larger chunks needs more memory, and smaller ones make more segments to search.
 CHUNK_ROWS = 500_000
+# Event times a task reports, so that the driver can estimate how long rows wait for their order.
 SAMPLED_TIMES = 128
+# A row id has 23 bits for the step, 12 for the task and 28 for the row in the task.
 STEP_BITS, TASK_BITS = 40, 28
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
@@ -45,7 +48,7 @@ ON_TIME, NO_TIME, AHEAD, BELOW = (np.int8(place) for place in (-1, 0, 1, 2))
 
 @dataclass(frozen=True)
 class IngestPlaces:
-    """Where a task writes: block and late-row files, with a name no other attempt has."""
+    """Where a task writes: block and late-row files, with a name that no other attempt has."""
 
     files: Files
     blocks: str
@@ -57,7 +60,7 @@ class IngestPlaces:
 def ingest(
     plan: JoinPlan, stream: int, command: IngestCommand, places: IngestPlaces, batches: Iterator[pa.RecordBatch]
 ) -> dict[str, Any]:
-    """Take all batches of one task in, and report what was written."""
+    """Ingest all batches of one task, and report what was written."""
     task = _IngestTask(plan, plan.streams[stream], command, places)
     try:
         for chunk in _chunks(batches):
@@ -68,12 +71,12 @@ def ingest(
 
 
 def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
-    """Where rows are stored; those of a derived stream on the side of its first member."""
+    """The placement of rows; an intermediate result is placed like its first stream."""
     return store_at(layout, plan.members(number)[0], common_keys(plan, number, rows), rows.length, salt)
 
 
 def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
-    """The keys that all streams share, if there are such."""
+    """The keys that all streams share, if there are any."""
     return None if plan.common_part is None else stored_keys(plan, plan.common_part, number, rows)
 
 
@@ -86,7 +89,7 @@ def sorted_segments(
 
 
 def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
-    """Placements of bounded size: rows that are stored several times may be many times what they were."""
+    """Placements of bounded size: rows that are stored several times may take a multiple of their own size."""
     count = len(placed.units)
     if rows.nbytes * max(1.0, count / max(1, rows.length)) <= sizes.PIECE_BYTES:
         yield placed
@@ -153,12 +156,12 @@ class _IngestTask:
                 self._times.append(times[:: max(1, -(-len(times) // SAMPLED_TIMES))])
 
     def _numbered(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows with a number that no other row of the stream has."""
+        """The rows with an id that no other row of the stream has."""
         first = (self._command.step << STEP_BITS) + (self._places.partition << TASK_BITS) + self._rows
         return chunk.append_column(id_column(self._stream.number), pa.array(np.arange(first, first + chunk.num_rows)))
 
     def _log_arrivals(self, chunk: pa.RecordBatch) -> None:
-        """Remember every on-time row, also those that no result can have: a window of rows counts them."""
+        """Log every on-time row, also rows that the selection removes: a row-based window counts all of them."""
         if chunk.num_rows == 0:
             return
         if self._arrival_log is None:
@@ -212,14 +215,14 @@ class _IngestTask:
         }
 
     def _sampled_times(self) -> list[int]:
-        """Event times that stand for those of all stored rows, where the order of results asks for them."""
+        """A sample of the event times of the stored rows, for ordered queries."""
         if not self._times:
             return []
         times = np.sort(np.concatenate(self._times))
         return [int(time) for time in times[:: max(1, -(-len(times) // SAMPLED_TIMES))]]
 
     def _late_reasons(self, chunk: pa.RecordBatch) -> npt.NDArray[np.int8]:
-        """Why each row is late, a place in `REASONS`. Rows without a time or ahead of the clock move no watermark."""
+        """Why each row is late, an index into `REASONS`; rows without a time or ahead of the clock move no mark."""
         column = chunk.column(self._stream.time)
         times = column.cast(pa.int64()) if column.null_count == 0 else column.cast(pa.int64()).fill_null(0)
         values = times.to_numpy()
@@ -237,7 +240,7 @@ class _IngestTask:
         return reasons
 
     def _selected(self, chunk: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Rows that may be in a result: the pushed selection is true and no required column is null."""
+        """Rows that can be in a result: the pushed selection is true and no required column is null."""
         keep = np.ones(chunk.num_rows, bool)
         if KEEP in chunk.schema.names:
             keep &= pc.fill_null(chunk.column(KEEP), False).to_numpy(zero_copy_only=False)
@@ -289,7 +292,7 @@ class _IngestTask:
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches joined to chunks of bounded rows and bytes, and cut where one is longer."""
+    """Batches combined into chunks of bounded rows and bytes; longer ones are cut."""
     buffered = Buffer(CHUNK_ROWS)
     for batch in batches:
         for start in range(0, batch.num_rows, CHUNK_ROWS):
@@ -308,7 +311,7 @@ def _join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:
-    """The rows as a batch, with the positions of every index but the first."""
+    """The rows as a batch, with the stored positions of every index but the first."""
     arrays = list(rows.columns.values())
     names = list(rows.columns)
     for number, index in enumerate(plan.indexes(stream)[1:], start=1):

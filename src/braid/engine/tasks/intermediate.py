@@ -1,6 +1,6 @@
-"""Rows of derived streams on their way into state: what a round of a tree found, placed, sorted and written as blocks.
+"""Intermediate results: what a round of a tree finds, placed, sorted and stored as blocks.
 
-They are written where they are found, once, like the rows of a stream at ingest. Buffers are bounded.
+They are written once, by the task that finds them, like the rows of a stream at ingest. Buffers are bounded.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ROWS_PER_SEGMENT = 1 << 17
 
 
 class IntermediateRows:
-    """Takes rows of any streams, and keeps those that make up a derived stream: a block for each of these.
+    """Writes a block for each intermediate result, and ignores all other rows.
 
-    `salt` varies where a round of dealing to units starts.
+    `salt` varies the unit at which round-robin placement starts.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class IntermediateRows:
         self._writers: dict[int, BlockWriter] = {}
 
     def add(self, joined: Iterable[int], rows: Rows) -> None:
-        """Keep rows of the `joined` streams, if these are what a derived stream is made of."""
+        """Store rows of the `joined` streams, if these are the streams of an intermediate result."""
         number = self._plan.intermediate_of(joined)
         if number is None or rows.length == 0:
             return
@@ -61,7 +61,7 @@ class IntermediateRows:
         return {"derived": [asdict(block) for block in blocks]}
 
     def _stored(self, number: int, rows: Rows) -> Rows:
-        """The stored columns, in the types of the plan: rows that came through the JVM may have others."""
+        """The stored columns, in the types of the plan: rows that came through the JVM may have other types."""
         columns = {field.name: _as(rows.array(field.name), field.type) for field in self._plan.schema_of(number)}
         return Rows(columns, rows.types, rows.length)
 

@@ -23,9 +23,9 @@ from braid.state.manifest import Block
 def merge_blocks(
     merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
 ) -> Block | None:
-    """The merged block of this slot's units, or None when it holds no row of theirs that is still useful.
+    """The merged block of this slot's units; None if none of their rows is still needed.
 
-    It is labelled with all of them, also those without rows: blocks of one slot must stay mergeable with each other.
+    The block lists all units of the slot, also those without rows, so that the blocks of a slot can be merged again.
     """
     by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
     for segment, rows in _useful_rows(merge, owned, store):
@@ -47,7 +47,7 @@ def move_blocks(
     files: Files,
     path: str,
 ) -> Block | None:
-    """The rows of this slot's units in their old layout, at their places in the new one; of copies only one moves."""
+    """The rows of this slot's units in the old layout, placed by the new layout; of several copies one is moved."""
     old, new = layouts
     primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
 

@@ -1,8 +1,8 @@
-"""Probe: what one slot's task does in a step. It looks the step's rows up in the blocks of its units.
+"""Probe: one slot's task looks up the step's rows in the blocks of its units.
 
-What a head sees is decided by admission (`placement/admission.py`): each result is found once. A round is one
-lookup of every head's sequence; rounds run inside one task while routes stay in its slot, else their rows are
-carried to the next job in files. In a tree, what a round finds is kept as well, where it makes up a derived stream.
+Admission (`placement/admission.py`) decides what a delta stream sees, so that each result is found once. A round is one
+lookup of every probe order. All rounds run in one task while routes stay in its slot; otherwise rows are exchanged
+between jobs in files. In a tree, rounds also store intermediate results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Keep = Callable[[tuple[int, ...], Rows], None]
 
 @dataclass(frozen=True)
 class _Target:
-    """Segments of one stream that rows of the given routes are looked up in; None: rows of every route."""
+    """Segments of one stream that rows of the given routes look up; None: rows of every route."""
 
     routes: frozenset[int] | None
     segments: tuple[tuple[Block, StoredSegment, Unit], ...]
@@ -45,7 +45,7 @@ class _Target:
 
 @dataclass(frozen=True)
 class _Arriving:
-    """A segment of probing rows, the route they take, and the span of event times of those that start; None: all."""
+    """A segment of probing rows, their route, and the interval of event times that starts; None: all."""
 
     file: str
     segment: Segment
@@ -55,7 +55,7 @@ class _Arriving:
 
 @dataclass
 class Earlier:
-    """Lookups among rows that earlier steps had admitted: how long they took, and pairs compared."""
+    """Lookups among rows that earlier steps had admitted: their duration, and the pairs compared."""
 
     seconds: float = 0.0
     compared: int = 0
@@ -87,23 +87,23 @@ class SlotProbe:
 
     @property
     def gives_results(self) -> bool:
-        """Whether what this job finds is complete: rows of all streams."""
+        """Whether this job finds complete results, with rows of all streams."""
         ends = [probe_order.joined[-1] for probe_order in self._probe_orders]
         return self._command.is_last and any(len(joined) == len(self.plan.streams) for joined in ends)
 
     def joined(self, delta_stream: int) -> tuple[int, ...]:
-        """The streams whose rows are together in what this job finds for a head."""
+        """The streams whose rows are joined in what this job finds for a delta stream."""
         return self._probe_orders[delta_stream].after(self._command.last_round)
 
     def run(self) -> Iterator[Found]:
-        """All heads, one after the other: what the last round finds, as (head, route, pairs)."""
+        """What the last round finds for each delta stream in turn, as (delta stream, route, pairs)."""
         for probe_order, probe, entry in self._entering():
             for route, rows in self._probing_rows(probe_order, probe, entry):
                 yield from self._look_up(probe_order, probe, entry, route, rows)
             yield from self._drain(probe_order, entry)
 
     def _entering(self) -> Iterator[tuple[ProbeOrder, Probe, int]]:
-        """The heads with lookups in this job: the first of these, and its round."""
+        """The probe orders with lookups in this job, each with its first lookup and round."""
         for probe_order in self._probe_orders:
             entry = max(self._command.first_round, probe_order.start)
             probe = probe_order.probe_in(entry)
@@ -111,7 +111,7 @@ class SlotProbe:
                 yield probe_order, probe, entry
 
     def _probing_rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
-        """The rows that start a head's first lookup here, by the route they carry."""
+        """The rows that start a probe order's first lookup here, by route."""
         targets = self._targets_of(probe_order.delta_stream, probe.stream)
         if not targets:
             return
@@ -130,7 +130,7 @@ class SlotProbe:
                 yield route, concat_rows(buffered.take())
 
     def _arriving(self, probe_order: ProbeOrder, entry: int, routes: set[int] | None) -> Iterator[tuple[int, Rows]]:
-        """The head's own new rows, or in later rounds the rows that the round before carried here."""
+        """The delta stream's new rows, or in later rounds the rows exchanged from the round before."""
         types = joined_types(self.plan, probe_order.before(entry))
         for arriving in self._arriving_segments(probe_order, entry, routes):
             rows = self._store.rows(arriving.file, arriving.segment, types)
@@ -151,7 +151,7 @@ class SlotProbe:
                 yield from self._starting(block, span, wanted)
 
     def _starting(self, block: Block, span: tuple[int, int], routes: set[int] | None) -> Iterator[_Arriving]:
-        """The segments of a block whose rows start in this step. Rows of older layouts go everywhere, once."""
+        """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
         layout, segments = self._layouts[block.epoch], self._store.reader(block.file).segments
         for segment in segments:
             if block.epoch == self._command.layouts[-1].epoch:
@@ -171,7 +171,7 @@ class SlotProbe:
         return rows.take(np.flatnonzero((times > after) & (times <= until)))
 
     def received(self) -> dict[tuple[int, int], int]:
-        """Bytes of probing rows sent to each of this slot's units; in other layouts they are there already."""
+        """Bytes of probing rows sent to each of this slot's units; other layouts store them where they probe."""
         layout = self._command.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
         for probe_order, probe, entry in self._entering() if layout.kind == "biclique" else ():
@@ -186,7 +186,7 @@ class SlotProbe:
     def _look_up(
         self, probe_order: ProbeOrder, probe: Probe, round_number: int, route: int, rows: Rows
     ) -> Iterator[Found]:
-        """Look rows up in this slot's segments; pass on what matches."""
+        """Look rows up in this slot's segments; pass matches on to the next round."""
         targets = self._visited(probe_order.delta_stream, probe.stream, route)
         if not targets:
             return
@@ -217,7 +217,7 @@ class SlotProbe:
             yield from self._look_up(probe_order, following, round_number + 1, route, together)
 
     def _drain(self, probe_order: ProbeOrder, entry: int) -> Iterator[Found]:
-        """Finish the rows that wait between rounds, the earliest rounds first."""
+        """Look up the rows pending between rounds, the earliest rounds first."""
         for round_number in range(entry + 1, self._command.last_round + 1):
             probe = probe_order.probe_in(round_number)
             for key in [k for k in self._pending if k[:2] == (probe_order.delta_stream, round_number)]:
@@ -226,7 +226,7 @@ class SlotProbe:
                     yield from self._look_up(probe_order, probe, round_number, key[2], concat_rows(pending.take()))
 
     def _visited(self, delta_stream: int, stream: int, route: int) -> list[_Target]:
-        """What rows of a route look up: their own route's rows, and those of older layouts, once for all copies."""
+        """What rows of a route look up: rows of the same route, and rows of older layouts, once for all copies."""
         targets = self._targets_of(delta_stream, stream)
         if route == EVERYWHERE:
             return [self._once(target, stream) for target in targets]
@@ -234,13 +234,13 @@ class SlotProbe:
         return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
     def _once(self, target: _Target, stream: int) -> _Target:
-        """Of rows stored several times one copy."""
+        """One copy of rows that are stored several times."""
         layout = self._command.layouts[-1]
         alone = [s for s in target.segments if target.routes is None or is_primary(layout, stream, s[2].number)]
         return _Target(target.routes, tuple(alone))
 
     def _targets_of(self, delta_stream: int, stream: int) -> list[_Target]:
-        """What this slot holds of a stream, visible to a head."""
+        """This slot's segments of a stream that a delta stream sees."""
         known = self._targets.get((delta_stream, stream))
         if known is None:
             by_routes: dict[frozenset[int] | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
@@ -256,12 +256,12 @@ class SlotProbe:
         return self._command.admission.seen_until(block, self.plan.comes_before(block.stream, delta_stream))
 
     def _visitors(self, epoch: int, route: int) -> frozenset[int] | None:
-        """The routes of the newest layout from which a route of a layout is visited."""
+        """The routes of the newest layout that visit a route of a layout."""
         newest = self._command.layouts[-1]
         return frozenset({route}) if epoch == newest.epoch else visitors(newest, self._layouts[epoch], route)
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
-        """This slot's segments of a block with their routes; of older layouts those that stand for all copies."""
+        """This slot's segments of a block with their routes; of older layouts only the primary copies."""
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if block.units is not None and not owned.keys() & set(block.units):
             return
@@ -271,7 +271,7 @@ class SlotProbe:
                 yield segment.route, self._store.stored(block.file, segment, block.stream), owned[segment.unit]
 
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Rows and bytes that each of this slot's units holds, the step's own included."""
+        """Rows and bytes stored at each of this slot's units, the step's own included."""
         totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
         for block in self._command.blocks:
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
@@ -280,7 +280,7 @@ class SlotProbe:
         return totals
 
     def shares(self) -> dict[tuple[int, int], float]:
-        """How much of the lookups' time each unit took: a clock of the CPU would be too dear to read that often."""
+        """Each unit's share of the lookups' time: reading the CPU clock for each lookup would cost too much."""
         total = sum(self._seconds.values())
         return {unit: seconds / total if total else 0.0 for unit, seconds in self._seconds.items()}
 
@@ -291,7 +291,7 @@ class SlotProbe:
     def _account(
         self, block: Block, unit: Unit, delta_stream: int, stream: int, probing: Probing, seconds: float
     ) -> None:
-        """Move what one segment's lookup counted to its unit and to its place in the sequence."""
+        """Add the counters of one segment's lookup to its unit and its lookup in the probe order."""
         spent = probing.counters
         counters = self.units[block.epoch, unit.number]
         counters.probes += spent.probes

@@ -1,5 +1,4 @@
-"""A worker process made ready for many short tasks: cheap garbage collection, memory that is kept, broadcasting
-without copies."""
+"""Worker process settings for many short tasks: cheap garbage collection, retained memory, no broadcast copies."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-# The numbers of glibc's malloc.h.
+# Constants of glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 27
 MAPPED_BYTES = 1 << 25
@@ -22,19 +21,19 @@ _settled_modules = 0
 
 
 def settle() -> None:
-    """To be called by every task; does something in the first ones."""
+    """Called by every task; only the first ones change something."""
     global _settled_modules
     _keep_freed_memory()
     np.setbufsize(BUFFERED_ELEMENTS)
     if len(sys.modules) != _settled_modules:
-        _leave_modules_alone()
+        _freeze_modules()
         _settled_modules = len(sys.modules)
 
 
-def _leave_modules_alone() -> None:
-    """Take what is imported out of the garbage collection that Spark asks for after every task.
+def _freeze_modules() -> None:
+    """Exclude imported modules from the garbage collection that Spark runs after every task.
 
-    The collector would walk the objects of all modules, for longer than a small task takes.
+    The collector would traverse the objects of all modules, for longer than a small task takes.
     """
     gc.collect()
     gc.freeze()
@@ -42,9 +41,9 @@ def _leave_modules_alone() -> None:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Let the allocator keep some memory that arrays gave back.
+    """Let the allocator keep some of the memory that arrays released.
 
-    By default glibc returns arrays of a few hundred kilobytes to the system and fetches them again, page by page,
+    By default glibc returns arrays of a few hundred kilobytes to the system and allocates them again page by page,
     which takes longer than computing with them.
     """
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -1,4 +1,4 @@
-"""Results on their way out of a task: selected columns, buffered, written as Parquet or handed to the JVM.
+"""Results of a task: selected columns, buffered, written as Parquet or passed to the JVM.
 
 Buffers are bounded, so a step with any number of results needs the memory of one row group.
 """
@@ -31,7 +31,7 @@ ROWS_PER_FILE = 1 << 23
 
 
 class Columns(Protocol):
-    """Anything with named columns: rows, or pairs not yet gathered."""
+    """Anything with named columns: rows, or pairs that are not gathered yet."""
 
     @property
     def length(self) -> int: ...
@@ -100,7 +100,7 @@ class ResultWriter:
 
     def _open(self) -> None:
         self._output = self._files.open_output(f"{self._directory}/{self._current_name()}")
-        self._stream = _Counted(self._output.__enter__())
+        self._stream = _CountingFile(self._output.__enter__())
         self._writer = pq.ParquetWriter(
             pa.PythonFile(self._stream, "w"), self._schema, compression=self._compression, use_dictionary=False
         )
@@ -117,8 +117,8 @@ class ResultWriter:
         return f"{self._name}-{len(self.written):05d}.parquet"
 
 
-class _Counted:
-    """A file that knows how much was written to it."""
+class _CountingFile:
+    """A file that counts the bytes written to it."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -156,7 +156,7 @@ def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:
 
 
 def flat_columns(plan: JoinPlan, schema: pa.Schema, columns: Columns, streams: frozenset[int]) -> list[pa.Array]:
-    """The columns of a flat schema: what the joined streams store, hashes of keys too; the rest are left to be null."""
+    """The columns of a flat schema: stored columns of the joined streams and key hashes; all others are null."""
     stored = {name for number in streams for name in plan.schemas[number].names}
     arrays = []
     for field in schema:
@@ -219,7 +219,7 @@ def _decimals(unscaled: np.ndarray, nulls: np.ndarray | None, wanted: pa.DataTyp
 
 
 def _storage(wanted: pa.DataType) -> pa.DataType:
-    """The plain integers behind a time type; any other type is its own."""
+    """The integer type behind a time type; any other type unchanged."""
     if pa.types.is_timestamp(wanted) or pa.types.is_duration(wanted):
         return pa.int64()
     return pa.int32() if pa.types.is_date32(wanted) else wanted

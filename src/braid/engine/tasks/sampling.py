@@ -1,4 +1,4 @@
-"""The frequent keys of what an ingest task took in, with values a person can read: a key itself may be a hash."""
+"""The frequent keys of an ingest task, with readable values: a stored key may be a hash."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KeySample:
         return {"rows": self._rows, "found": [[key, text, count] for key, (text, count) in self._found.items()]}
 
     def _text(self, row: Rows) -> str:
-        """The key of a single row; of an expression that only the JVM evaluates, the columns it reads."""
+        """The key of one row; for an expression that only the JVM evaluates, the columns it reads."""
         if self._side is None:
             raise ValueError("there are no keys without a key part")
         read = self._side.columns if self._side.expression is None else (self._side.expression,)

@@ -1,6 +1,7 @@
-"""Opening blocks in a task: mapped files, checked segments, their indexes, kept while they are in use.
+"""Open blocks in a task: mapped files, checked segments and their indexes, cached while they are in use.
 
-A worker process serves many tasks, so what one opened the next may use. What an order no longer names is dropped.
+A worker process runs many tasks, and later tasks use what earlier ones opened. Blocks that a command no longer names
+are dropped.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class SegmentStore:
         return plain_rows(self.reader(file).batch(segment), types)
 
     def stored(self, file: str, segment: Segment, stream: int) -> StoredSegment:
-        """A segment ready to be looked up in."""
+        """A segment that can be looked up."""
         found = self._opened.get((file, segment.offset))
         if found is None:
             batch = self.reader(file).batch(segment)
@@ -64,7 +65,7 @@ class SegmentStore:
         return found
 
     def keep_only(self, files: Iterable[str]) -> None:
-        """Forget every block that is not among `files`."""
+        """Close every block that is not among `files`."""
         kept = set(files)
         self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
         self._opened = {place: segment for place, segment in self._opened.items() if place[0] in kept}
@@ -72,12 +73,12 @@ class SegmentStore:
 
 
 def column_types(plan: JoinPlan, number: int) -> dict[str, str]:
-    """Spark's simple type of every stored column of a stream or derived stream, Braid's own included."""
+    """Spark's simple type of every stored column of a stream or intermediate result, Braid's own included."""
     return {name: kind for member in plan.members(number) for name, kind in _own_types(plan, member).items()}
 
 
 def joined_types(plan: JoinPlan, streams: Iterable[int]) -> dict[str, str]:
-    """The same of rows that several streams make up."""
+    """The same for the joined rows of several streams."""
     return {name: kind for stream in streams for name, kind in _own_types(plan, stream).items()}
 
 

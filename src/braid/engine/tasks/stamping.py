@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where a Parquet file has Spark's own schema, which Spark's reader prefers to that of the file."""
+"""The metadata key of Spark's schema in a Parquet file; Spark's reader prefers it to the file's schema."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Errors of tasks as reports: what a retry cannot mend reaches the driver whole and at once, without JVM stacks."""
+"""Task errors as reports: an error that a retry cannot fix reaches the driver complete and without JVM stacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FRAMES, MOST_TEXT = 8, 2000
 
 
 def with_task_errors(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The report of the work, or of the error that ended it if a retry would only meet it again."""
+    """The report of the work, or of its error if a retry would fail in the same way."""
     try:
         return work()
     except TASK_ERRORS as error:
@@ -25,7 +25,7 @@ def with_task_errors(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def serialize_error(error: BraidError | pa.ArrowException) -> dict[str, Any]:
-    """An error as a report; its cause, a user's own exception, goes along as text."""
+    """An error as a report; its cause, a user's own exception, is included as text."""
     if not isinstance(error, BraidError):
         error = _too_large(error)
     detail = "\n".join(text for text in (error.detail, _user_traceback(error.__cause__)) if text)
@@ -33,7 +33,7 @@ def serialize_error(error: BraidError | pa.ArrowException) -> dict[str, Any]:
 
 
 def _user_traceback(cause: BaseException | None) -> str:
-    """Where a user's own exception came from, without the frames before it; at most a page."""
+    """The traceback of a user's own exception, without the frames of Braid; at most a page."""
     if cause is None:
         return ""
     frames = cause.__traceback__
@@ -49,7 +49,7 @@ def _is_own(file: str) -> bool:
 
 
 def _too_large(error: pa.ArrowException) -> RunFailedError:
-    """What it means if an array became too large; any other problem of Arrow's is raised, and the task run again."""
+    """The error for an array that became too large; any other Arrow error is raised, and the task is retried."""
     if not isinstance(error, pa.ArrowCapacityError) and "overflow" not in str(error):
         raise error
     return RunFailedError(
@@ -60,7 +60,7 @@ def _too_large(error: pa.ArrowException) -> RunFailedError:
 
 
 def raise_task_error(report: dict[str, Any]) -> None:
-    """Raise on the driver the error that a task told."""
+    """Raise the error of a task on the driver."""
     if "error" in report:
         kind = getattr(errors, report["error"], BraidError)
         raise kind(report["message"], report["detail"], report["hint"])

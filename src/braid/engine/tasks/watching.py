@@ -1,6 +1,6 @@
-"""Calls of a user's functions, each noted in a file while it lasts: if the worker dies in one, the note stays.
+"""Notes of running calls of users' functions, as files: if the worker dies in a call, its note stays.
 
-Only a job that is run again because a worker died does this; otherwise a call costs nothing more.
+Only a job that is retried because a worker died writes notes; otherwise a call has no extra cost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_NAMED = 6
 
 @contextmanager
 def watched(files: Files, checkpoint: str, name: str, is_watched: bool) -> Iterator[None]:
-    """Note the calls that a task makes meanwhile, if they are to be."""
+    """Write a note for each call of a user's function, if requested."""
     if not is_watched:
         yield
         return
@@ -46,7 +46,7 @@ def watched(files: Files, checkpoint: str, name: str, is_watched: bool) -> Itera
 
 
 def noted_death(files: Files, checkpoint: str, run: str, step: int) -> PredicateError | None:
-    """The error of functions whose calls were under way when a worker of this step died; their notes are removed."""
+    """The error of functions whose calls were running when a worker of this step died; removes their notes."""
     notes = []
     for name in sorted(files.list(f"{checkpoint}/staging")):
         if name.startswith(f"{run[:8]}-{step:012d}-") and name.endswith(SUFFIX):

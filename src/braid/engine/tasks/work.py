@@ -1,7 +1,7 @@
-"""The functions Spark runs in its Python workers, and the reports they return to the driver.
+"""The functions that Spark runs in its Python workers, and the reports they return to the driver.
 
-A task returns rows of one string column: JSON reports. Errors that a retry cannot mend travel in a report, so the
-driver sees them whole and at once; anything else is raised, and Spark retries the task.
+A task returns rows of one string column: JSON reports. An error that a retry cannot fix is returned as a report; any
+other error is raised, and Spark retries the task.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ from braid.state.cache import LocalCopies, copies_directory
 from braid.state.files import locate
 
 REPORT_SCHEMA = pa.schema([("report", pa.string())])
+# A worker serves few runs at once, each with at most four kinds of stores.
 OPEN_STORES = 6
 
 
 @dataclass(frozen=True)
 class Locations:
-    """Where a run keeps things, as the user wrote them; tasks open them with their own filesystems.
+    """The locations of a run, as the user wrote them; tasks open them with their own filesystems.
 
-    `discard`: results are only counted. `timed`: ordered results carry their time, for a reader that sorts.
-    `step_column`: the column in which results carry the number of their step, if they do.
+    `discard`: results are only counted. `timed`: ordered results have their result time, for a reader that sorts.
+    `step_column`: the column with the step number of each result, if there is one.
     """
 
     checkpoint: str
@@ -62,7 +63,7 @@ class Locations:
 
 @dataclass(frozen=True)
 class Task:
-    """Which attempt of which partition this is: unique in a run, so that names never meet."""
+    """The attempt and partition of a task: unique in a run, so that file names never collide."""
 
     partition: int
     attempt: int
@@ -89,7 +90,7 @@ def run_ingest(
 
 
 def run_probe(plan: JoinPlan, slots: int, locations: Locations, command: ProbeCommand, task: Task) -> dict[str, Any]:
-    """One probe task that ends in files: results, or rows carried to the next round."""
+    """One probe task that writes files: results, or rows exchanged to the next round."""
     return with_task_errors(lambda: ProbeRun(plan, slots, locations, command, task).run())
 
 
@@ -118,11 +119,11 @@ class ProbeRun:
             return self._write_results() if self._probe.gives_results else self._exchange()
 
     def watched(self) -> AbstractContextManager[None]:
-        """Note the calls of users' functions meanwhile, where the job was told to."""
+        """Write notes of users' function calls meanwhile, if the command says so."""
         return watched(self._files, self._checkpoint, self._name, self._command.watched)
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
-        """What the lookups of this slot find, as (head, route, pairs)."""
+        """What the lookups of this slot find, as (delta stream, route, pairs)."""
         rank_indexes = [rank_index.file for rank_index in self._command.rank_indexes]
         self.store.keep_only(
             [block.file for block in self._command.blocks] + list(self._command.exchanged) + rank_indexes
@@ -130,11 +131,11 @@ class ProbeRun:
         return self._probe.run()
 
     def joined(self, delta_stream: int) -> tuple[int, ...]:
-        """The streams whose rows are together in what is found for a head."""
+        """The streams whose rows are joined in what is found for a delta stream."""
         return self._probe.joined(delta_stream)
 
     def report(self) -> dict[str, Any]:
-        """After the lookups: merge what is due, and say what was done."""
+        """After the lookups: merge the due blocks, and report the work."""
         probe = self._probe
         merged = [self._merge(number) for number in range(len(self._command.merges))]
         cpu, shares = time.process_time() - self._began_cpu, probe.shares()
@@ -201,10 +202,10 @@ class ProbeRun:
 def run_aggregate(
     plan: JoinPlan, slots: int, locations: Locations, command: AggregateCommand, task: Task
 ) -> dict[str, Any]:
-    """One task of a summary's update: add the step's partial summaries to the view of this slot's parts."""
+    """One task of an aggregation's update: add the step's partial aggregates to this slot's parts."""
     aggregation = plan.aggregation
     if aggregation is None:
-        raise RuntimeError("this join has no summary")
+        raise RuntimeError("this join has no aggregation")
     files, checkpoint = locate(locations.checkpoint)
     name = f"{command.run[:8]}-{command.step:012d}-v{task.partition}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{command.run} view")
@@ -227,7 +228,7 @@ def run_aggregate(
 def run_release(
     plan: JoinPlan, slots: int, locations: Locations, command: ReleaseCommand, task: Task
 ) -> dict[str, Any]:
-    """One task of a release: write the held results of this slot's stretch."""
+    """One task of a release: write the buffered results of this slot's interval."""
     files, checkpoint = locate(locations.checkpoint)
     name = f"{command.run[:8]}-{command.step:012d}-o{task.partition:05d}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{command.run} held")
@@ -242,7 +243,7 @@ def run_release(
 
 
 def run_rank(plan: JoinPlan, slots: int, locations: Locations, command: RankCommand, task: Task) -> dict[str, Any]:
-    """One task of a ranking: the streams that are this slot's."""
+    """One task of a ranking: the streams assigned to this slot."""
     files, checkpoint = locate(locations.checkpoint)
     name = f"{command.run[:8]}-{command.step:012d}-k{task.partition}-{task.attempt}"
     store = segment_store(plan, locations.checkpoint, f"{command.run} ranks")
@@ -269,7 +270,7 @@ class Results(Protocol):
 
 
 def open_results(plan: JoinPlan, locations: Locations, command: ProbeCommand, name: str) -> Results:
-    """A sink for a probe task's results: files in staging, held results, or a partial summary."""
+    """A sink for a probe task's results: files in staging, buffered results, or partial aggregates."""
     files, checkpoint = locate(locations.checkpoint)
     if plan.aggregation is None and plan.ordered:
         return BufferSink(files, f"{checkpoint}/blocks/{name}.held")
@@ -287,7 +288,7 @@ def _result_writer(locations: Locations, name: str, schema: pa.Schema, step: int
 
 
 class ResultSink:
-    """Selected rows written to staging, or only counted when the run discards them."""
+    """Selected rows written to staging, or only counted if the run discards them."""
 
     def __init__(self, writer: ResultWriter | None) -> None:
         self._writer = writer
@@ -306,7 +307,7 @@ class ResultSink:
 
 
 class ReleaseSink:
-    """Released rows on their way to staging: with the number of their time as last column, or without."""
+    """Released rows for staging: with their result time as last column, or without."""
 
     def __init__(self, writer: ResultWriter | None, schema: pa.Schema) -> None:
         self._sink = ResultSink(writer)
@@ -324,7 +325,7 @@ _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
 
 
 def segment_store(plan: JoinPlan, checkpoint: str, run: str) -> SegmentStore:
-    """This worker's open blocks of a run, which checks each anew; those of runs not seen for long are closed."""
+    """This worker's open blocks of a run; the stores of runs not used for long are closed."""
     place = f"{checkpoint} {run}"
     store = _open_stores.pop(place, None)
     if store is None:

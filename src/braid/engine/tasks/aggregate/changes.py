@@ -1,7 +1,7 @@
-"""A summary whose changes leave in order: a slot adds what is released of the partial summaries to the view's parts.
+"""An ordered aggregation: a slot adds the released partial aggregates to its parts of the aggregate state.
 
-Partial summaries wait in their blocks, rows with the time of their results. A step releases those between two times,
-and lets every change of its groups out with the time at which it happened, to be sorted with those of other slots.
+Partial aggregates are buffered in blocks whose rows have a result time. A step releases the rows between two frontiers
+and emits every change of its groups with the result time of the change. A later job sorts the changes of all slots.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Changes = tuple[pa.RecordBatch, Times]
 
 
 class SlotChanges:
-    """A slot's part in one release of changes."""
+    """One slot's work in a release of changes."""
 
     def __init__(
         self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
@@ -50,8 +50,10 @@ class SlotChanges:
         self.newest: int | None = None
 
     def updates(self) -> Iterator[tuple[Changes | None, Tables, Tables]]:
-        """What leaves, if anything, the tables of this slot's new block, and what stays of partial summaries that are
-        written anew: by pieces of its groups."""
+        """The emitted changes, the tables of the slot's new block, and the unreleased partial rows.
+
+        Unreleased rows come from blocks that are rewritten. The work is done in pieces of the slot's groups.
+        """
         for piece in self._whole.pieces(self._command):
             self._parts = piece
             yield *self._update(), self._leftovers()
@@ -85,7 +87,7 @@ class SlotChanges:
         return (finish(self._aggregation, novel, {}), novel[TIME].to_numpy()), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[Changes | None, Tables]:
-        """Over all results: a value that a set has not seen counts from its first time."""
+        """Over all results: a distinct value counts from its first result time."""
         if 0 not in fresh:
             return None, {}
         main, added = [fresh[0]], {}
@@ -101,7 +103,7 @@ class SlotChanges:
         return changes(self._aggregation, base, rows, Clock(np.zeros(0, np.int64), None), {}), added
 
     def _slide(self, fresh: Tables) -> tuple[Changes | None, Tables]:
-        """Over a stretch of result time: groups gain what is released, and lose what the times of all leave behind."""
+        """Over an interval of result time: groups gain released rows, and lose rows that fall out of the interval."""
         clock = Clock(self._times_of_all(), self._aggregation.over_us)
         if not len(clock.times):
             return None, {}
@@ -128,7 +130,7 @@ class SlotChanges:
 
     @property
     def _cut(self) -> int | None:
-        """The oldest time that the view still needs; None if it needs all."""
+        """The oldest result time that the aggregate state still needs; None if it needs all."""
         return (
             oldest_counting(self.newest, self._aggregation.over_us)
             if self._aggregation.slides
@@ -136,7 +138,7 @@ class SlotChanges:
         )
 
     def _released(self) -> Tables:
-        """The rows of this slot's parts whose time has come, added up."""
+        """The due rows of this slot's parts, added up."""
         tables: dict[int, list[pa.Table]] = {}
         for partial in self._command.partials:
             for number, table in self._tables(partial.file):
@@ -147,7 +149,7 @@ class SlotChanges:
         return self._added_up(tables)
 
     def _times_of_all(self) -> Times:
-        """The result times that the step releases, of all groups."""
+        """All result times that the step releases, of all groups."""
         found = [np.zeros(0, np.int64)]
         for partial in self._command.partials:
             for segment in self._store.reader(partial.file).segments_of([TIMES_OF_ALL]):
@@ -170,7 +172,7 @@ class SlotChanges:
 def write_changes(
     work: SlotChanges, aggregation: Aggregation, parts: int, sink_schema: pa.Schema, files: Files, path: str
 ) -> dict[str, Any]:
-    """Carry a release of changes out: write the slot's block of the view, what leaves, and what still waits."""
+    """Write the slot's block of the aggregate state, the emitted changes, and the partial rows that stay buffered."""
     sink = BufferSink(files, f"{path}.held")
     block = AggregateBlockWriter(aggregation, parts, files, f"{path}.block")
     rest: TableWriter | None = None
@@ -191,7 +193,7 @@ def write_changes(
 
 
 def timed_rows(values: pa.RecordBatch, times: Times, sink_schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as they leave, with their time where a reader sees it, and once more to be sorted by."""
+    """Output rows with the result time as a visible column where the schema has one, and as the sort column."""
     time_columns = [pa.array(times).cast(field.type) for field in list(sink_schema)[values.num_columns :]]
     schema = sink_schema.remove_metadata().append(pa.field(released_at(sink_schema.names), pa.int64()))
     return pa.RecordBatch.from_arrays([*values.columns, *time_columns, pa.array(times)], schema=schema)

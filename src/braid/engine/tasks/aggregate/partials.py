@@ -1,8 +1,8 @@
-"""Partial summaries of a task's results: results that are only summed up never leave the task.
+"""Partial aggregates: results that are only aggregated are added up in the task that found them.
 
-A block with a segment per table and part of the view; the table's number stands where other blocks have a unit, the
-part where they have a route. Where results wait for their order, rows have their result time; where changes over time
-depend on the times of all groups, one more segment has those of the whole block.
+A block has a segment per table and part of the aggregate state. A segment's unit is the table number, its route the
+part. In an ordered query rows have a result time. Where changes depend on the result times of all groups, one more
+segment has all result times of the block.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
+# Buffered rows are added up at this number, so memory grows with the groups and not with the results.
 MAX_BUFFERED_ROWS = 1 << 17
 TIMES_OF_ALL = -1
-"""Stands for a table's number in the segment with the result times of a block."""
+"""The table number of the segment that has all result times of a block."""
 
 
 class PartialSink:
@@ -76,7 +77,7 @@ class PartialSink:
             self._write(number)
 
     def _write(self, number: int) -> None:
-        """Write what is held of a table; rows of one group in several segments add up when they are read."""
+        """Write the buffered rows of a table. A group may have rows in several segments: readers add them up."""
         table = self._together(number)
         del self._buffered[number]
         if self._written is None:
@@ -94,10 +95,10 @@ class PartialSink:
 
 
 def keeps_times(aggregation: Aggregation) -> bool:
-    """Whether partial summaries keep every time of a value or a distinct row.
+    """Whether partial aggregates keep every result time of a value or a distinct row.
 
-    In order, a value ceases to count after its newest time, and a distinct row moves the newest released time even
-    where it is known.
+    In order, a value stops to count after its newest time, and a distinct row moves the newest released time even if it
+    is already known.
     """
     return aggregation.ordered and (aggregation.slides or aggregation.is_distinct)
 
@@ -129,7 +130,7 @@ class TableWriter:
         return self._rows, self._writer.size
 
     def close_partials(self) -> dict[str, Any]:
-        """Close a block of partial summaries, and report it as one that may be held."""
+        """Close a block of partial aggregates, and report it as a block that can be buffered."""
         times = self._times if self._aggregation.ordered else np.zeros(1, np.int64)
         if self._aggregation.ordered and self._aggregation.slides:
             batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
@@ -148,7 +149,7 @@ class TableWriter:
 
 
 def part_of(table: pa.Table, parts: int) -> np.ndarray:
-    """The part of the view that each row's group is in."""
+    """The part of the aggregate state that each row's group belongs to."""
     return (group_hashes(table).view(np.uint64) % np.uint64(parts)).astype(np.int64)
 
 

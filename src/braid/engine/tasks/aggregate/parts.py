@@ -1,4 +1,4 @@
-"""What a slot's parts of a summary's view hold: rows found by hash, and tables written anew with the step's own."""
+"""A slot's parts of the aggregate state: lookups by hash, and compaction with the tables of a step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tables = dict[int, pa.Table]
 
 
 class AggregateParts:
-    """The parts of a view that one slot of several has."""
+    """The parts of the aggregate state that one slot owns."""
 
     def __init__(
         self, aggregation: Aggregation, aggregate: AggregateState, slot: int, slots: int, store: SegmentStore
@@ -36,7 +36,7 @@ class AggregateParts:
         self._piece: tuple[int, int] = (0, 1)
 
     def pieces(self, command: AggregateCommand) -> Iterator[AggregateParts]:
-        """The same parts, seen in so many pieces by group that what an update adds up is of bounded size."""
+        """The same parts, split by group into pieces, so that an update adds up tables of bounded size."""
         read = {*(partial.file for partial in command.partials), *command.rewritten}
         read |= {block.file for block in self._aggregate.blocks if block.generation in command.compacted}
         readers = [self._store.reader(file) for file in read]
@@ -56,12 +56,12 @@ class AggregateParts:
         return table.filter(pa.array(share == number))
 
     def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:
-        """What the view knows under these hashes, with the columns of `like`."""
+        """The stored rows with these hashes, with the columns of `like`."""
         found = [table.select([n for n in table.column_names if n != HASH]) for table in self.found(number, hashes)]
         return pa.concat_tables([like.slice(0, 0), *found], promote_options="default")
 
     def novel(self, number: int, table: pa.Table) -> pa.Table:
-        """The rows of a table that the view does not know yet."""
+        """The rows of a table that are not stored yet."""
         hashes = np.asarray(with_hashes(self._aggregation, number, table)[HASH].to_numpy())
         return unseen(self._aggregation, number, table, self.known(number, table, hashes))
 
@@ -85,7 +85,7 @@ class AggregateParts:
                 yield table.filter(pa.array((times >= since_us) & (times < cut_us)))
 
     def compact(self, added: Tables, generations: Sequence[int], cut_us: int | None) -> Tables:
-        """A step's own tables with those of the generations it takes in, without what is older than the cut."""
+        """A step's tables merged with those of the compacted generations, without rows older than the cut."""
         tables = {number: [table] for number, table in added.items() if table.num_rows}
         for number in range(1 + len(self._aggregation.sets)):
             for file, segment in self._segments(number, generations):
@@ -114,12 +114,12 @@ def since(table: pa.Table, time_us: int) -> pa.Table:
 
 
 def oldest_counting(newest_us: int | None, over_us: int | None) -> int:
-    """The oldest result time that counts when the newest is this."""
+    """The oldest result time inside the interval that ends at the newest one."""
     return EARLIEST_US if newest_us is None or over_us is None else clipped(newest_us - over_us)
 
 
 def _places(start: npt.NDArray[np.int64], stop: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """All places of all ranges."""
+    """All positions of all ranges."""
     counts = stop - start
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     places: npt.NDArray[np.int64] = np.repeat(start, counts) + offsets

@@ -1,6 +1,6 @@
-"""The current totals of an aggregation, read from the blocks of its view, one part of the groups at a time.
+"""The current totals of an aggregation, read from its aggregate state, one part of the groups at a time.
 
-Nothing is written, and no other part is needed: all rows of a group are in one part.
+Nothing is written. A part needs no other part, since all rows of a group are in one part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ ROWS_PER_BATCH = 1 << 16
 
 @dataclass(frozen=True)
 class StoredAggregation:
-    """How a view is read: the summary it is of, and the columns of its totals, the result time of ordered ones last."""
+    """How aggregate state is read: the aggregation, and the columns of its totals.
+
+    The last column of an ordered aggregation is the result time.
+    """
 
     aggregation: Aggregation
     columns: pa.Schema
@@ -34,7 +37,7 @@ class StoredAggregation:
 def part_totals(
     stored: StoredAggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
 ) -> pa.RecordBatch:
-    """The groups of a part with their values; those without results are left out, except the group of all results."""
+    """The groups of a part with their values. Groups without results are omitted, except the group of all results."""
     aggregation = stored.aggregation
     tables = _live_tables(aggregation, aggregate, part, reader)
     totals = tables.pop(0, None)
@@ -57,7 +60,7 @@ def part_totals(
 def _live_tables(
     aggregation: Aggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
 ) -> Tables:
-    """The tables of a part, each added up, without times. Counts of sets that do not slide are in table 0."""
+    """The tables of a part, each added up, without times. Distinct counts that do not slide are in table 0."""
     cut = oldest_counting(aggregate.newest_us, aggregation.over_us)
     found: dict[int, list[pa.Table]] = {}
     for block in aggregate.blocks:
@@ -71,7 +74,7 @@ def _live_tables(
 
 
 class TotalsFunction:
-    """What Spark maps over the numbers of the parts."""
+    """The function that Spark maps over the part numbers."""
 
     def __init__(self, location: str, aggregation: StoredAggregation, aggregate: AggregateState) -> None:
         self._location = location
@@ -92,7 +95,7 @@ class TotalsFunction:
 
 
 def block_opener(copies: LocalCopies, directory: str) -> Callable[[str], BlockReader]:
-    """A function that opens blocks, each once."""
+    """A function that opens each block once."""
     opened: dict[str, BlockReader] = {}
 
     def reader(file: str) -> BlockReader:

@@ -1,7 +1,7 @@
-"""The merged view of a summary: a slot adds the step's partial summaries of its parts to what the view knows.
+"""An update of the aggregate state: a slot adds the step's partial aggregates to its parts.
 
-Blocks of the view hold partial totals, and a group's value is what all its rows in all blocks come to. So a step
-writes only what it adds, looks up only the groups it touches, and takes in older blocks now and then.
+Blocks of the aggregate state have partial totals; the value of a group is the sum of its rows in all blocks. So a step
+writes only what it adds and looks up only the groups it touches. Older blocks are compacted from time to time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from braid.state.files import Files
 
 
 class SlotUpdate:
-    """A slot's part in one update of the view."""
+    """One slot's work in an update of the aggregate state."""
 
     def __init__(
         self, aggregation: Aggregation, command: AggregateCommand, slot: int, slots: int, store: SegmentStore
@@ -49,7 +49,7 @@ class SlotUpdate:
         self._whole = self._parts = AggregateParts(aggregation, command.aggregate, slot, slots, store)
 
     def updates(self) -> Iterator[tuple[pa.RecordBatch | None, Tables]]:
-        """What leaves, if anything, and the tables of this slot's new block: by pieces of its groups."""
+        """The emitted rows, if any, and the tables of the slot's new block, in pieces of the slot's groups."""
         for piece in self._whole.pieces(self._command):
             self._parts = piece
             yield self._update()
@@ -69,7 +69,7 @@ class SlotUpdate:
 
     @property
     def _has_only_group(self) -> bool:
-        """Whether the one group of an aggregation without groups is in a part of this slot, and in this piece."""
+        """Whether this slot and this piece own the single group of an aggregation without groups."""
         is_here = int(part_of(only_group(), self._command.aggregate.parts)[0]) in self._parts.numbers
         return is_here and self._parts.in_piece(only_group()).num_rows > 0
 
@@ -80,7 +80,7 @@ class SlotUpdate:
         return finish(self._aggregation, novel, {}), {0: novel}
 
     def _total(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
-        """Over all results: a set adds to its group's count what it had not seen."""
+        """Over all results: a distinct value adds to its group's count only if it is not stored yet."""
         if 0 not in fresh:
             return None, {}
         main, added = [fresh[0]], {}
@@ -94,7 +94,7 @@ class SlotUpdate:
         return self._touched_groups(totals, {}), added
 
     def _slide(self, fresh: Tables) -> tuple[pa.RecordBatch | None, Tables]:
-        """Over a stretch of result time: groups that gained or lost results are counted anew from what is live."""
+        """Over an interval of result time: groups that gained or lost results are computed again from live rows."""
         added = {number: since(table, self._cut) for number, table in fresh.items()}
         before = oldest_counting(self._command.aggregate.newest_us, self._aggregation.over_us)
         touched = [*([added[0]] if 0 in added else []), *self._parts.lost(before, self._cut)]
@@ -112,12 +112,12 @@ class SlotUpdate:
         return self._touched_groups(totals, sets), added
 
     def _live(self, number: int, hashes: Keys, added: Tables) -> list[pa.Table]:
-        """The rows under these hashes that count, the step's own among them."""
+        """The live rows with these hashes, including the step's own."""
         tables = [since(table, self._cut) for table in self._parts.found(number, hashes)]
         return [*tables, *([added[number]] if number in added else [])]
 
     def _touched_groups(self, totals: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
-        """The groups that the step touched; one that only shares a hash with them was looked up in vain."""
+        """The values of the groups that the step touched; a group that only has the same hash is filtered out."""
         totals = totals.filter(pc.equal(totals[FRESH], 1)).drop_columns([FRESH])
         return finish(self._aggregation, totals.combine_chunks(), sets)
 
@@ -126,7 +126,7 @@ class SlotUpdate:
         return oldest_counting(self._command.newest_us, self._aggregation.over_us)
 
     def _fresh(self) -> Tables:
-        """The step's partial summaries of this slot's parts, added up."""
+        """The step's partial aggregates of this slot's parts, added up."""
         tables: dict[int, list[pa.Table]] = {}
         for buffered in self._command.partials:
             for segment in self._store.reader(buffered.file).segments_of(None, self._parts.numbers):
@@ -137,7 +137,7 @@ class SlotUpdate:
 def write_update(
     aggregate: SlotUpdate, aggregation: Aggregation, parts: int, files: Files, path: str, results: ResultWriter | None
 ) -> dict[str, Any]:
-    """Carry an update out: write the slot's block and what leaves, and report them."""
+    """Write the slot's block and the emitted rows, and report them."""
     block = AggregateBlockWriter(aggregation, parts, files, path)
     count = 0
     for output, tables in aggregate.updates():
@@ -153,7 +153,7 @@ def write_update(
 
 
 class AggregateBlockWriter:
-    """Writes a slot's block of the view, if there is anything to write."""
+    """Writes a slot's block of the aggregate state, if it has rows."""
 
     def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
         self._open = partial(TableWriter, aggregation, parts, files, path)
@@ -166,7 +166,7 @@ class AggregateBlockWriter:
             self._writer.add(tables)
 
     def close(self) -> dict[str, Any] | None:
-        """The block as it is reported; None if there is none."""
+        """The block's report; None if nothing was written."""
         if self._writer is None:
             return None
         rows, size = self._writer.close()

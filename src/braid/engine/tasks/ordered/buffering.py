@@ -1,6 +1,6 @@
-"""Held results: what a task has found, sorted by result time, in a block until its turn comes.
+"""Buffered results: a task writes its results, sorted by result time, to a block until they are released.
 
-The last column of held rows is their result time; it leaves with them only where a reader needs it to sort.
+The last column of buffered rows is their result time. It is part of the output only where a reader needs it to sort.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from braid.kernels.sizes import Buffer, batch_pieces
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
 
+# Sorting a segment in memory stays cheap at this number of rows.
 ROWS_PER_SEGMENT = 1 << 17
+# Sampled result times a block: enough to divide a release evenly among slots.
 CUTS = 32
 
 Times = npt.NDArray[np.int64]
 
 
 def released_at(names: Collection[str]) -> str:
-    """The name of the time that released rows carry: one that no column of theirs has, whatever its case."""
+    """The name of the released rows' time column: unlike every other column, also if case is ignored."""
     name, taken = "#time", {name.lower() for name in names}
     while name in taken:
         name = f"#{name}"
@@ -31,7 +33,7 @@ def released_at(names: Collection[str]) -> str:
 
 
 class BufferSink:
-    """Buffers a task's results, and writes them as segments that are each in order."""
+    """Buffers a task's results, and writes them as sorted segments."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -80,13 +82,13 @@ class BufferSink:
 
 
 def result_times(batch: pa.RecordBatch) -> Times:
-    """The result times of held rows, in microseconds."""
+    """The result times of buffered rows, in microseconds."""
     times: Times = batch.column(batch.num_columns - 1).view(pa.int64()).to_numpy(zero_copy_only=False)
     return times
 
 
 def in_order(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Rows of several batches as one, sorted by result time."""
+    """Rows of several batches as one batch, sorted by result time."""
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     times = result_times(whole)
     if (times[1:] >= times[:-1]).all():
@@ -95,6 +97,6 @@ def in_order(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def even_cuts(samples: Sequence[Times], most: int) -> list[int]:
-    """At most so many times that part the sampled ones evenly."""
+    """At most `most` times that divide the sampled times evenly."""
     every = np.sort(np.concatenate(samples))
     return [int(time) for time in every[:: max(1, -(-len(every) // most))]]

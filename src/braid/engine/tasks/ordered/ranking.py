@@ -1,7 +1,7 @@
-"""Ranking: a task gives the rows of a stream their final order, so that windows of rows can be counted.
+"""Ranking: a task assigns rows their final order, so that row-based windows can count them.
 
-Rows up to the time of the release are complete, and later than those ranked before; so a step ranks only its own, and
-sets them after the newest of the ruler before.
+Rows up to the frontier are complete and newer than all rows ranked before. So a step ranks only its own rows, and
+appends them to the rank index.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def rank_rows(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentStore, files: Files, path: str) -> Any:
-    """Write the ruler of a stream after this step, and report it; None if it stays as it is."""
+    """Write the rank index of a stream after this step, and report it; None if it is unchanged."""
     count = plan.streams[stream].window_rows or 0
     fresh = _fresh(plan, command, stream, store)
     if fresh is None:
@@ -44,7 +44,7 @@ def rank_rows(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentS
 
 
 def open_rank_index(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> RankIndex:
-    """A ruler that rows can be measured against."""
+    """A rank index in memory, for lookups."""
     return make_ruler(*_read(store, file), plan.streams[stream].window_rows or 0)
 
 

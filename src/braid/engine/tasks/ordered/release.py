@@ -1,7 +1,7 @@
-"""Releasing: a slot writes the held results of its stretch of result time, in order.
+"""Release: a slot writes the buffered results of its interval of result time, in order.
 
-Stretches follow each other from slot to slot, so the files of all slots together are in order. Rows are merged in
-pieces of a bounded number; files with few rows left are written together into one.
+The intervals of the slots follow each other, so the files of all slots together are in order. Rows are merged in pieces
+of bounded size. Files with few unreleased rows are compacted into one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from braid.kernels import sizes
 from braid.kernels.times import count_up_to
 from braid.placement.admission import ALWAYS
 
+# Pieces of this size keep the merge in memory, and are large enough for whole row groups.
 ROWS_AT_ONCE = 1 << 18
 SAMPLED = 64
 
 Run = tuple[pa.RecordBatch, Times]
-"""Rows in order, and their times."""
+"""Sorted rows, and their result times."""
 
 
 class SlotRelease:
-    """What one slot does in a release."""
+    """One slot's work in a release."""
 
     def __init__(self, command: ReleaseCommand, slot: int, slots: int, store: SegmentStore) -> None:
         self._command = command
@@ -37,7 +38,7 @@ class SlotRelease:
         self.newest: int | None = None
 
     def released(self) -> Iterator[pa.RecordBatch]:
-        """The rows of this slot's stretch, in order."""
+        """The rows of this slot's interval, in order."""
         edges = (ALWAYS, *self._command.cuts, self._command.until_us)
         if self._slot >= len(edges) - 1:
             return
@@ -47,7 +48,7 @@ class SlotRelease:
             yield piece
 
     def leftovers(self) -> Iterator[pa.RecordBatch]:
-        """The rows that stay, of the files that are written anew by this slot."""
+        """The unreleased rows of the files that this slot compacts."""
         for file in self._command.compacted[self._slot :: self._slots]:
             for batch, times in self._all(file):
                 first = count_up_to(times, self._command.until_us)
@@ -71,7 +72,7 @@ class SlotRelease:
 
 
 def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
-    """Runs merged into one order, in pieces; rows of one time need no merging, however many they are."""
+    """Sorted runs merged, in pieces of bounded size; rows of one time need no merging."""
     if not runs:
         return
     rows, size = sum(len(times) for _, times in runs), sum(batch.nbytes for batch, _ in runs)
@@ -94,17 +95,16 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
 
 
 def write_release(work: SlotRelease, results: Any, kept: BufferSink) -> dict[str, Any]:
-    """Write what leaves and what is written anew, and report both."""
+    """Write the released and the compacted rows, and report both."""
     for piece in work.released():
         results.add(piece)
     for piece in work.leftovers():
         kept.add(piece)
-    left = results.close()
-    return {**left, "counts": work.counts, "newest_result": work.newest, "held": kept.close()["held"]}
+    return {**results.close(), "counts": work.counts, "newest_result": work.newest, "held": kept.close()["held"]}
 
 
 def _strictly_inside(cuts: list[int], newest: int) -> list[int]:
-    """Cuts that leave rows on both sides, so that pieces get smaller; the oldest time alone is a piece too."""
+    """Cuts with rows on both sides, so that each piece gets smaller; the oldest time alone is a piece too."""
     return [cut for cut in cuts if cut < newest]
 
 
