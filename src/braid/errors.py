@@ -1,8 +1,8 @@
 """Every error Braid raises on purpose.
 
-One root, `BraidError`. A message says what was attempted, what was found, what is allowed and what to do;
-`detail` carries the evidence (a list of columns, a pointer into an expression) and `hint` the next action.
-All of them survive pickling, because tasks raise them on executors.
+One root, `BraidError`. A message says what was attempted, what was found, what is allowed and what to do. `detail` has
+the evidence (a list of columns, a position in an expression) and `hint` the next action. All errors can be pickled,
+because tasks raise them on executors.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ class BraidError(Exception):
 
 
 def shortened(text: str, most: int = 4000) -> str:
-    """A long message of somebody else's, with its beginning and its end, where the cause usually stands."""
+    """A long message reduced to its beginning and its end, where the cause usually is."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception of somebody else's says, also where its own `__str__` raises."""
+    """The text of any exception, even if its `__str__` raises."""
     try:
         return str(error)
-    except Exception as second:  # whatever a user's class does
+    except Exception as second:  # a user's class may raise anything
         return f"(its text cannot be made: __str__ raised {type(second).__name__})"
 
 
 def without_stacks(text: str) -> str:
-    """A message of the JVM without the places in Java and Scala code that it passed."""
+    """A message of the JVM without the lines of its stack traces."""
     lines = [line for line in text.splitlines() if not JVM_PLACE.match(line)]
     return "\n".join(lines).strip()
 
 
 def brief_cause(error: BaseException) -> BaseException | None:
-    """The error as the cause of another one, None if it would print a page of the JVM's."""
+    """The error as the cause of another one; None if it would print a stack trace of the JVM."""
     return None if JVM_PLACE.search(text_of(error)) else error
 
 
 class QueryError(BraidError):
-    """The query as written cannot mean anything; raised while it is built."""
+    """The query is invalid as written; raised while it is built."""
 
 
 class MissingMethodError(QueryError, AttributeError):
-    """A method or attribute that Spark has and Braid has not, or a misspelt one."""
+    """A method or attribute that Spark has but Braid does not, or a misspelt one."""
 
 
 class UnknownColumnError(QueryError):
@@ -71,7 +71,7 @@ class UnknownColumnError(QueryError):
 
 
 class UnknownStreamError(QueryError):
-    """A qualifier that is no stream of this join."""
+    """A qualifier that is not a stream of this join."""
 
 
 class AmbiguousColumnError(QueryError):
@@ -79,7 +79,7 @@ class AmbiguousColumnError(QueryError):
 
 
 class SyntaxProblem(QueryError):
-    """An expression Spark's parser refuses; the detail points at the place."""
+    """An expression that Spark's parser rejects; the detail points at the position."""
 
 
 class PredicateTypeError(QueryError):
@@ -103,7 +103,7 @@ class StreamError(QueryError):
 
 
 class WindowError(QueryError):
-    """A window that cannot be used: of a wrong kind, or not derivable."""
+    """A window that cannot be used: wrong kind, or not derivable."""
 
 
 class StrategyError(QueryError):
@@ -139,7 +139,7 @@ class CorruptStateError(BraidError):
 
 
 class StorageWarning(UserWarning):
-    """The storage does not keep a promise that Braid can do without only if the user takes care."""
+    """The storage lacks a guarantee; without it Braid is correct only if the user takes care."""
 
 
 class StorageError(BraidError):
@@ -151,8 +151,8 @@ class PredicateError(BraidError):
 
 
 class RunFailedError(BraidError):
-    """A run ended with an error that is not Braid's own; the cause is chained."""
+    """A run ended with an error of another library; the cause is chained."""
 
 
 class WatermarkWarning(UserWarning):
-    """A watermark of Spark's on an input of a join, which does not decide which rows are late."""
+    """An input of a join has a Spark watermark, which does not decide which rows are late."""

@@ -44,7 +44,7 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (tiles, "TILE_PROBES", 2),
     (tiles, "TILE_STORED", 3),
     (tiles, "TILE_PAIRS", 6),
-    (search, "GROUP_WORTH_BISECTING", 0),
+    (search, "MIN_GROUP_TO_BISECT", 0),
     (merging, "FAN_IN", 2),
     (merging, "CLOSED_FAN_IN", 2),
     (merging, "BASE_ROWS", 4),

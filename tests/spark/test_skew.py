@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import braid
-from braid.kernels.readable import MOST_TEXT
+from braid.kernels.readable import MAX_TEXT
 from tests.oracle.feeds import Feed, Place, at
 
 ROW = "id bigint, ts timestamp, name string"
@@ -66,13 +66,13 @@ def test_keys_are_named_by_their_value_even_where_only_the_jvm_knows_them(
     feed: Callable[[str], Feed], place: Place
 ) -> None:
     orders, quotes = feed("o"), feed("q")
-    long = "x" * (MOST_TEXT + 9)
+    long = "x" * (MAX_TEXT + 9)
     orders.add(*((n, at(n), long) for n in range(ROWS)))
     quotes.add(*((n, at(n + 0.5), "y") for n in range(ROWS)))
     run = place.run(joined(orders.stream, quotes.stream, "upper(o.name) = lower(q.name)"))
     assert run.lastProgress is not None
     assert run.lastProgress["hotKeys"] == [
-        {"stream": "o", "key": "x" * MOST_TEXT + "…", "share": 1.0},
+        {"stream": "o", "key": "x" * MAX_TEXT + "…", "share": 1.0},
         {"stream": "q", "key": "y", "share": 1.0},
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.kernels.ranks import line_up, make_ruler
+from braid.kernels.ranks import make_rank_index, rank_order
 
 
 def in_order(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -42,7 +42,7 @@ def table_of(rows: list[tuple[Any, ...]]) -> pa.Table:
 def test_rows_line_up_by_time_and_then_by_all_their_values(seed: int) -> None:
     rows = some_rows(random.Random(seed), 60)
     times = np.array([row[0] for row in rows])
-    order = line_up(times, table_of(rows))
+    order = rank_order(times, table_of(rows))
     assert [in_order(rows[n]) for n in order] == sorted(map(in_order, rows))
 
 
@@ -51,11 +51,11 @@ def test_a_ruler_admits_the_last_rows_at_any_time(seed: int) -> None:
     chance = random.Random(seed)
     rows, count = some_rows(chance, 40), chance.randint(1, 9)
     ids = np.array(chance.sample(range(1000), len(rows)))
-    order = line_up(np.array([row[0] for row in rows]), table_of(rows))
-    ruler = make_ruler(np.array([rows[n][0] for n in order]), ids[order], count)
+    order = rank_order(np.array([row[0] for row in rows]), table_of(rows))
+    rank_index = make_rank_index(np.array([rows[n][0] for n in order]), ids[order], count)
     for time in range(-1, 8):
-        admitted = ruler.admits(ids, np.full(len(ids), time))
+        admitted = rank_index.admits(ids, np.full(len(ids), time))
         present = sorted(in_order(row) for row in rows if row[0] <= time)[-count:]
         newest = sorted(in_order(row) for row, inside in zip(rows, admitted, strict=True) if inside and row[0] <= time)
         assert newest == present
-    assert not ruler.admits(np.array([5000]), np.array([7])).any()
+    assert not rank_index.admits(np.array([5000]), np.array([7])).any()

@@ -55,7 +55,7 @@ def inside(number: Any, lower: float, upper: float) -> bool:
 @pytest.mark.parametrize("dtype", list(TYPES))
 @pytest.mark.parametrize("keyed", [False, True])
 def test_no_match_is_left_out_and_none_is_given_twice(dtype: str, keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("braid.kernels.search.GROUP_WORTH_BISECTING", 0)
+    monkeypatch.setattr("braid.kernels.search.MIN_GROUP_TO_BISECT", 0)
 
     @settings(max_examples=120, deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 3), TYPES[dtype]), max_size=25), st.data())

@@ -1,9 +1,9 @@
-"""Partial summaries: tables of groups with partial totals, which add up to larger ones in any order.
+"""Partial totals: tables of groups that can be added up in any order.
 
-Table 0 has a row per group (and result time, where the summary slides or waits for its order): how many results, and
-for every call its partial columns. Each call that counts different values has a table of its own, with a row per group
-and value. A distinct selection has only table 0, without totals. Every table has the hash of what it is looked up by,
-and is kept sorted by it.
+Table 0 has a row per group (and per result time, where the aggregation slides or is ordered): the number of results,
+and the partial columns of every call. Each call on distinct values has a table of its own, with a row per group and
+value. A distinct selection has only table 0, without totals. Every table has a hash of its lookup key and is sorted by
+that hash.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST = (1 << 63) - 1
 
 
 def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Table]:
-    """Every result as the partial summary of itself alone, one table a number."""
+    """The partial totals of every single result, as the list of tables."""
     groups = {f"g{n}": _normal(results.column(n)) for n in range(aggregation.groups)}
     if not groups:
         groups = {EVERYTHING: pa.array(np.zeros(results.num_rows, np.int8))}
@@ -49,7 +49,7 @@ def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Tabl
 
 
 def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], apart: bool = False) -> pa.Table:
-    """One table of the given number from several, a row for each of its keys; `apart`: and for each time."""
+    """The sum of several tables of one number, with a row per key; `apart`: per key and time."""
     plain = [table.drop_columns([HASH]) if HASH in table.column_names else table for table in tables]
     whole = pa.concat_tables(plain, promote_options="default")
     keys = key_columns(aggregation, number, whole, apart)
@@ -61,9 +61,10 @@ def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], ap
 
 
 def key_columns(aggregation: Aggregation, number: int, table: pa.Table, apart: bool = False) -> list[str]:
-    """The columns whose values a row stands for.
+    """The key columns of a table.
 
-    A set that slides keeps the newest time of each value; another one, and a distinct selection, keeps the first.
+    In a sliding aggregation a set keeps the newest time of each value. Other sets and a distinct selection keep the
+    first time.
     """
     keys = [name for name in table.column_names if name[0] in "gv"]
     by_time = apart or (number == 0 and not aggregation.is_distinct)
@@ -71,9 +72,9 @@ def key_columns(aggregation: Aggregation, number: int, table: pa.Table, apart: b
 
 
 def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Table:
-    """The table with the hash of what it is looked up by, sorted by it.
+    """The table with the hash of its lookup key, sorted by it.
 
-    A set is looked up by group and value, to see which are new; one that slides by group, to count it anew.
+    A set is looked up by group and value, to find new values; a sliding one by group, to count its values again.
     """
     names = [name for name in table.column_names if name[0] == "g" or (name[0] == "v" and not aggregation.slides)]
     hashes = row_hashes([table[name] for name in names], table.num_rows)
@@ -90,7 +91,7 @@ def group_hashes(table: pa.Table) -> Keys:
 
 
 def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
-    """The rows of `fresh` that are not in `known`, which has all that share a hash with them; their first times too."""
+    """The rows of `fresh` that are not in `known`, with their first times; `known` has all rows of the same hashes."""
     keys = key_columns(aggregation, number, fresh)
     times = [name for name in fresh.column_names if name == TIME and name not in keys]
     both = [marked_as(0, fresh.select([*keys, *times])), marked_as(1, known.select(keys))]
@@ -100,8 +101,8 @@ def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Tab
     return novel.rename_columns([*keys, *times]).combine_chunks()
 
 
-def newly_counted(call: int, novel: pa.Table) -> pa.Table:
-    """What values that a set had not seen add to table 0: to their groups' count, and no result."""
+def distinct_counts(call: int, novel: pa.Table) -> pa.Table:
+    """What new values of a set add to table 0: one each to the count of their group, and no result."""
     groups = novel.select([name for name in novel.column_names if name[0] != "v"])
     return groups.append_column(f"n{call}", pa.array(np.ones(novel.num_rows, np.int64)))
 
@@ -114,33 +115,34 @@ def nothing_of(table: pa.Table) -> pa.Table:
 
 
 def marked_as(mark: int, table: pa.Table) -> pa.Table:
-    """The table with a mark on every row; of equal groups the largest mark counts."""
+    """The table with a mark on every row; adding up equal groups keeps the largest mark."""
     return table.append_column(FRESH, pa.array(np.full(table.num_rows, mark, np.int8)))
 
 
 def finish(aggregation: Aggregation, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
-    """What leaves: groups with their values. `sets` has, where the summary slides, the live values of each set."""
+    """The output rows: groups with their values. `sets` has the live values of each set, in a sliding aggregation."""
     arrays = [_chunk(groups[f"g{n}"]) for n in range(aggregation.groups)]
     wanted = [field.type for field in aggregation.schema]
     for number, call in enumerate(aggregation.calls):
         if number in sets:
-            groups = groups.append_column(f"n{number}", _counted(groups, sets[number]))
+            groups = groups.append_column(f"n{number}", _distinct_count(groups, sets[number]))
         arrays.append(_value(groups, number, call, wanted[aggregation.groups + number]))
     typed = [array if array.type.equals(kind) else array.cast(kind) for array, kind in zip(arrays, wanted, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=aggregation.schema)
 
 
 def total_of_nothing(aggregation: Aggregation) -> pa.RecordBatch:
-    """What leaves of an aggregation without groups while there are no results: counts of 0, else NULL."""
-    counted = [call.function in ("count", "count_distinct") for call in aggregation.calls]
+    """The output of an aggregation without groups while there are no results: counts are 0, other values NULL."""
+    are_counts = [call.function in ("count", "count_distinct") for call in aggregation.calls]
     arrays = [
-        pa.array([0 if counts else None], field.type) for counts, field in zip(counted, aggregation.schema, strict=True)
+        pa.array([0 if is_count else None], field.type)
+        for is_count, field in zip(are_counts, aggregation.schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=aggregation.schema)
 
 
 def only_group() -> pa.Table:
-    """The group of all results, where there are no others."""
+    """The single group of an aggregation without groups."""
     return pa.table({EVERYTHING: pa.array([0], pa.int8())})
 
 
@@ -177,7 +179,7 @@ def _how(aggregation: Aggregation, name: str) -> str:
 
 
 def _normal(column: pa.Array) -> pa.Array:
-    """Floating numbers as groups and different values see them: one NaN, one zero."""
+    """Floating numbers normalized for grouping: one NaN, one zero."""
     if not pa.types.is_floating(column.type):
         return column
     values = column.fill_null(0.0).to_numpy() + 0.0
@@ -186,7 +188,7 @@ def _normal(column: pa.Array) -> pa.Array:
 
 
 def orderable(column: pa.Array) -> pa.Array:
-    """Floating numbers as integers in Spark's order, where NaN is the largest; other types are their own."""
+    """Floating numbers as integers in Spark's order, where NaN is the largest; other types are unchanged."""
     if not pa.types.is_floating(column.type):
         return column
     values = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
@@ -206,7 +208,7 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 
 def _require_room(aggregation: Aggregation, table: pa.Table, totals: list[str]) -> None:
-    """Refuse a sum of whole numbers that 64 bits cannot hold, as Spark's ANSI mode does."""
+    """Refuse a sum of integers that does not fit 64 bits, as Spark's ANSI mode does."""
     for name in totals:
         if not aggregation.ansi or name[0] != "s" or table[name].type != pa.int64():
             continue
@@ -222,7 +224,7 @@ def _require_room(aggregation: Aggregation, table: pa.Table, totals: list[str]) 
 
 
 def refuse_overflow(least: int, most: int, largest: int) -> None:
-    """Raise if the least or the most of some sums is beyond what their type holds."""
+    """Raise if the smallest or the largest sum is outside the range of its type."""
     if max(most, -1 - least) > largest:
         raise PredicateError(
             "An aggregation was computed and a sum overflowed.",
@@ -231,17 +233,17 @@ def refuse_overflow(least: int, most: int, largest: int) -> None:
         )
 
 
-def _counted(groups: pa.Table, live: pa.Table) -> pa.Array:
-    """How many different values each group has."""
+def _distinct_count(groups: pa.Table, live: pa.Table) -> pa.Array:
+    """The number of distinct values of each group."""
     names = group_names(groups)
     one = live.select(names).append_column("n", pa.array(np.ones(live.num_rows, np.int64)))
     none = groups.select(names).append_column("n", pa.array(np.zeros(groups.num_rows, np.int64)))
     place = none.append_column("place", pa.array(np.arange(groups.num_rows)))
     one = one.append_column("place", pa.array(np.full(live.num_rows, groups.num_rows)))
     found = pa.concat_tables([place, one]).group_by(names, use_threads=False)
-    counted = found.aggregate([("n", "sum"), ("place", "min")])
-    counted = counted.filter(pc.less(counted["place_min"], groups.num_rows)).sort_by("place_min")
-    return counted["n_sum"]
+    totals = found.aggregate([("n", "sum"), ("place", "min")])
+    totals = totals.filter(pc.less(totals["place_min"], groups.num_rows)).sort_by("place_min")
+    return totals["n_sum"]
 
 
 def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa.Array:
@@ -262,7 +264,7 @@ def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa
 
 
 def _decimal_average(total: pa.Array, count: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Sum over count with more digits, halves away from zero, as Spark divides decimals."""
+    """Sum divided by count, with more digits, rounded half away from zero, as Spark divides decimals."""
     absent = pc.or_(total.is_null(), pc.equal(count, 0)).to_numpy(zero_copy_only=False)
     sums = unscaled(pc.if_else(pa.array(absent), pa.scalar(0, total.type), total))
     counts = np.where(absent, 1, count.fill_null(1).to_numpy()).astype(object)
@@ -272,7 +274,7 @@ def _decimal_average(total: pa.Array, count: pa.Array, wanted: pa.DataType) -> p
 
 
 def unscaled(column: pa.Array) -> npt.NDArray[np.object_]:
-    """Decimals of 128 bits as whole numbers of any size."""
+    """Decimals of 128 bits as Python integers."""
     words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
     low, high = words[::2].view(np.uint64), words[1::2]
     return np.asarray(high.astype(object) * (1 << 64) + low.astype(object))

@@ -1,7 +1,7 @@
-"""Arithmetic with Spark's results: fixed widths, overflow and division by zero as ANSI mode says.
+"""Arithmetic with Spark's results: fixed widths, overflow and division by zero as in ANSI mode.
 
-Overflow is excluded from the magnitudes of the inputs where possible, which costs p + q instead of p * q
-for a tile; only otherwise is the result itself examined. Operands NULL or outside `active` never raise.
+Where possible, overflow is excluded by the magnitudes of the inputs, which costs p + q instead of p * q for a tile;
+otherwise the result itself is examined. Operands that are NULL or outside `active` never raise.
 Sums, differences and products of floating numbers may be written into a `spare` operand.
 """
 
@@ -18,7 +18,7 @@ from braid.kernels.vectors import Array, Mask, Vector, both_valid, decimal_digit
 from braid.plan.instants import EARLIEST_US, LATEST_US
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
-# Half the range of a floating type leaves room for the rounding of the bounds themselves.
+# Half the range of a floating type leaves a margin for the rounding of the bounds themselves.
 _HALF_RANGE = {np.dtype(kind): float(np.finfo(kind).max) / 2 for kind in (np.float32, np.float64)}
 
 
@@ -34,12 +34,12 @@ def subtract(left: Vector, right: Vector, ansi: bool, active: Mask | None, spare
 
 
 def add_to_time(left: Vector, right: Vector, type: str) -> Vector:
-    """A time later by an interval; one that 64 bits do not hold stops at an end, and compares as beyond it."""
+    """A time plus an interval; a result outside 64 bits is clipped to an end, and compares as beyond it."""
     return _saturating(np.add, left, right, _sum_overflows, type)
 
 
 def subtract_from_time(left: Vector, right: Vector, type: str) -> Vector:
-    """A time earlier by an interval, or the interval between two times; both stop at the ends of their range."""
+    """A time minus an interval, or the interval between two times; both are clipped to their range."""
     return _saturating(np.subtract, left, right, _difference_overflows, type)
 
 
@@ -130,12 +130,12 @@ def _saturating(
     valid = both_valid(left.valid, right.valid)
     if bound <= LATEST_US:
         return Vector(result, valid, bound)
-    # An interval's ends are alike, so that its sign can be changed.
+    # The range of an interval is symmetric, so that its sign can be changed.
     least = -LATEST_US if type == "interval" else EARLIEST_US
     ends = np.where(left.values < 0, np.int64(least), np.int64(LATEST_US))
-    stopped = overflows(left.values, right.values, result)
-    beyond = np.where(stopped, np.where(left.values < 0, np.int8(-1), np.int8(1)), np.int8(0))
-    return Vector(np.maximum(np.where(stopped, ends, result), least), valid, beyond=beyond)
+    clipped = overflows(left.values, right.values, result)
+    beyond = np.where(clipped, np.where(left.values < 0, np.int8(-1), np.int8(1)), np.int8(0))
+    return Vector(np.maximum(np.where(clipped, ends, result), least), valid, beyond=beyond)
 
 
 def _float_bound(bound: float, dtype: np.dtype[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Which pair made a predicate raise: the first one, found by halving, with the values that the predicate read."""
+"""Which pair made a predicate raise: the first one, found by bisection, with the values that the predicate read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from braid.kernels.readable import shown
 from braid.kernels.rows import Pairs
 from braid.plan.predicate import Conjunct
 
-MOST_CALLS = 40
-"""More than enough to halve a piece of pairs; a function that is slow is called on fewer pairs each time."""
-LONGEST_TEXT = 500
+MAX_CALLS = 40
+"""More than bisecting a piece of pairs needs. Each call halves the pairs, so all together cost about one more call."""
+MAX_TEXT = 500
 ANONYMOUS = "A predicate"
 
 Evaluate = Callable[[Pairs], Any]
 
 
 def blamed(conjunct: Conjunct, pairs: Pairs, error: PredicateError, evaluate: Evaluate) -> PredicateError:
-    """The error with the predicate it is about and the first pair that it happens for."""
+    """The error with the name of the predicate and the first pair that raises it."""
     message = error.message.replace(ANONYMOUS, f"The predicate {_brief(conjunct.written)}", 1)
     if conjunct.function is not None and error.__cause__ is None:
         return PredicateError(message, error.detail, error.hint)
@@ -44,9 +44,9 @@ def values_of(names: Iterable[str], pairs: Pairs, place: int) -> str:
 
 
 def _first_failing(pairs: Pairs, evaluate: Evaluate) -> tuple[int, PredicateError | None]:
-    """The first pair that raises and what it raises; pair 0 and None if none does so by itself."""
+    """The first pair that raises and what it raises; pair 0 and None if no single pair does."""
     low, high, calls = 0, pairs.length, 0
-    while high - low > 1 and calls < MOST_CALLS:
+    while high - low > 1 and calls < MAX_CALLS:
         middle, calls = (low + high) // 2, calls + 1
         low, high = (middle, high) if _raised(pairs, low, middle, evaluate) is None else (low, middle)
     alone = _raised(pairs, low, low + 1, evaluate) if high - low == 1 else None
@@ -66,4 +66,4 @@ def _part(pairs: Pairs, start: int, stop: int) -> Pairs:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

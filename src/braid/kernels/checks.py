@@ -1,4 +1,4 @@
-"""The conjuncts of a lookup, applied to candidate pairs in their order: expressions and Python functions."""
+"""The conjuncts of a lookup, applied in order to candidate pairs: expressions and Python functions."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from braid.plan.predicate import Conjunct, PythonPredicate
 Mask = npt.NDArray[np.bool_]
 Calls = Callable[[Conjunct, Pairs], AbstractContextManager[None]]
 
-MOST_SAID = 1000
-MEND = "Fix the function and start the query again: it continues with the same step."
+MAX_ERROR_TEXT = 1000
+FIX_FUNCTION = "Fix the function and start the query again: it continues with the same step."
 NOT_TEXT = (
-    "A string of Spark's may hold bytes that are no UTF-8. Let the function work on array.cast(pa.binary()), or keep "
-    "such rows out by a condition before it, such as is_valid_utf8(s); then start the query again."
+    "A Spark string may contain bytes that are not UTF-8. Let the function work on array.cast(pa.binary()), or exclude "
+    "such rows by a condition before it, such as is_valid_utf8(s); then start the query again."
 )
 CALLS: ContextVar[Calls] = ContextVar("calls", default=lambda conjunct, pairs: nullcontext())
-"""What surrounds every call of a user's function."""
+"""The context manager around every call of a user's function."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A conjunct made ready; without an evaluator it is a Python function."""
+    """A conjunct prepared for evaluation; without an evaluator it is a Python function."""
 
     conjunct: Conjunct
     evaluator: Evaluator | None
@@ -56,7 +56,7 @@ def passing(pairs: Pairs, checks: Sequence[Check]) -> Pairs:
 
 
 def _passed(check: Check, pairs: Pairs) -> Mask:
-    """Where a check is true; what it raises names the check and a pair."""
+    """Where a check is true; an error names the check and a pair."""
 
     def evaluate(some: Pairs) -> Mask:
         return _call(check.conjunct, some) if check.evaluator is None else is_true(check.evaluator(some.vector))
@@ -69,19 +69,19 @@ def _passed(check: Check, pairs: Pairs) -> Mask:
 
 
 def columns_read(checks: Iterable[Check]) -> frozenset[str]:
-    """The columns that checks gather."""
+    """The columns that the checks read."""
     return frozenset(column.name for check in checks for column in check.conjunct.columns)
 
 
 def passing_rows(rows: Rows, conjuncts: Iterable[Conjunct]) -> Positions:
-    """The positions of the rows that pass every conjunct, for rows that hold all columns themselves."""
-    everywhere = np.arange(rows.length)
-    nothing = Rows({}, {}, 0)
-    return passing(Pairs(rows, nothing, everywhere, everywhere), prepare_checks(conjuncts)).left_positions
+    """The positions of the rows that pass every conjunct, for rows that have all columns themselves."""
+    positions = np.arange(rows.length)
+    empty = Rows({}, {}, 0)
+    return passing(Pairs(rows, empty, positions, positions), prepare_checks(conjuncts)).left_positions
 
 
 def _call(conjunct: Conjunct, pairs: Pairs) -> Mask:
-    """A Python predicate on candidate pairs, distrusted: its result must be one boolean a pair."""
+    """A Python predicate on candidate pairs. Its result is validated: one boolean per pair."""
     predicate = conjunct.function
     if predicate is None:
         raise RuntimeError(f"nothing here can evaluate {conjunct.sql}")
@@ -90,11 +90,11 @@ def _call(conjunct: Conjunct, pairs: Pairs) -> Mask:
         with CALLS.get()(conjunct, pairs):
             result = predicate.function(*(arrays[name] for name in predicate.columns))
     except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-        # The function is the user's own, and may raise anything; what would end the worker is an error like others.
-        said = shortened(text_of(error), MOST_SAID)
+        # A user's function may raise anything; even what would end the worker is reported as an error.
+        text = shortened(text_of(error), MAX_ERROR_TEXT)
         raise PredicateError(
-            f"The Python predicate {predicate.name} raised {type(error).__name__}: {said}",
-            hint=NOT_TEXT if isinstance(error, UnicodeDecodeError) else MEND,
+            f"The Python predicate {predicate.name} raised {type(error).__name__}: {text}",
+            hint=NOT_TEXT if isinstance(error, UnicodeDecodeError) else FIX_FUNCTION,
         ) from error
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()

@@ -27,10 +27,10 @@ _RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder
 
 
 class Evaluator:
-    """An expression made ready to be evaluated many times.
+    """An expression prepared to be evaluated many times.
 
-    Nodes are known by their identity: equal ones may differ in the sign of a zero. What is written more than once and
-    never raises is computed once an evaluation, literals once for all.
+    Nodes are looked up by identity: equal ones may differ in the sign of a zero. A node that occurs more than once and
+    never raises is computed once per evaluation; literals are computed once.
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -46,7 +46,7 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where columns come from, the rows whose errors count (None: all), and values that are there already."""
+    """Where columns come from, the rows whose errors count (None: all), and values computed before."""
 
     lookup: Callable[[str], Vector]
     literals: Mapping[int, Vector]
@@ -87,7 +87,7 @@ def _raises(call: Call) -> bool:
 
 
 def _is_of_times(call: Call) -> bool:
-    """Whether it is a sum or difference with a time, which stops at the ends of the range instead of raising."""
+    """Whether it is a sum or difference with a time, which is clipped to its range instead of raising."""
     return call.function in ("add", "subtract") and any(argument.type in TIME_TYPES for argument in call.arguments)
 
 
@@ -112,7 +112,7 @@ def _value(expression: Expression, scope: _Scope) -> Vector:
 def _shared(expression: Expression) -> dict[int, int]:
     """A number for every call that occurs more than once and never raises, the same for all its occurrences.
 
-    Zeros of both signs are equal but do not compute alike, so what contains one is left out.
+    Zeros of both signs are equal but give different results, so calls that contain a zero are excluded.
     """
     calls = [node for node in walk(expression) if isinstance(node, Call)]
     counts = Counter(calls)
@@ -204,7 +204,7 @@ def _arithmetic(
 
 
 def _spare(call: Call, left: Vector, right: Vector, scope: _Scope) -> Any:
-    """An operand's array that nobody reads again and that has the result's shape; it stays in the cache."""
+    """The array of an operand that is not read again and has the result's shape; it is still in the CPU cache."""
     for argument, own, other in zip(
         call.arguments, (left.values, right.values), (right.values, left.values), strict=True
     ):
@@ -214,7 +214,7 @@ def _spare(call: Call, left: Vector, right: Vector, scope: _Scope) -> Any:
 
 
 def _is_fresh(argument: Expression, scope: _Scope) -> bool:
-    """Whether the argument's value was made for this call alone."""
+    """Whether the argument's value was computed for this call alone."""
     return isinstance(argument, Call) and argument.function in _ALLOCATING and id(argument) not in scope.shared
 
 

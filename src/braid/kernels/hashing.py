@@ -1,4 +1,4 @@
-"""A 64-bit hash of rows that is the same in every process and version: it orders what is kept on disk."""
+"""A 64-bit hash of rows that is the same in every process and version, because state on disk is sorted by it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _fixed_hashes(column: pa.Array) -> Keys:
 
 
 def _text_hashes(column: pa.Array) -> Keys:
-    """Bytes as the digits of a number in a large base; a digit needs eight bytes of memory, so few at a time."""
+    """Bytes as digits of a number in a large base; a digit takes eight bytes of memory, so few are summed at once."""
     column = pc.fill_null(column, b"") if column.null_count else column
     if len(column) == 0:
         return np.zeros(0, np.int64)
@@ -75,7 +75,7 @@ def _text_hashes(column: pa.Array) -> Keys:
 
 
 def _digit_sums(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Words:
-    """The numbers of neighbouring values."""
+    """The numbers of adjacent values."""
     lengths = np.diff(offsets)
     totals = np.zeros(len(lengths), np.uint64)
     filled = np.flatnonzero(lengths)
@@ -88,12 +88,12 @@ def _digit_sums(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
 
 
 def _long_sum(data: npt.NDArray[np.uint8]) -> np.uint64:
-    """The number of one long value, whose later pieces are worth more by a power of the base."""
+    """The number of one long value: later pieces are multiplied by a power of the base."""
     total, powers = 0, _powers(BYTES_AT_ONCE)
     for start in range(0, len(data), BYTES_AT_ONCE):
         piece = data[start : start + BYTES_AT_ONCE].astype(np.uint64) + np.uint64(1)
-        worth = pow(int(PRIME), start, 1 << 64)
-        total += int((piece * powers[: len(piece)]).sum(dtype=np.uint64)) * worth
+        weight = pow(int(PRIME), start, 1 << 64)
+        total += int((piece * powers[: len(piece)]).sum(dtype=np.uint64)) * weight
     return np.uint64(total % (1 << 64))
 
 

@@ -1,6 +1,6 @@
 """The join of probing rows with one stored segment: candidates from an index, then every check, exactly.
 
-Candidates come in pieces of bounded rows and bytes, so memory does not grow with the number of matches.
+Candidates are processed in pieces of bounded rows and bytes, so memory does not grow with the number of matches.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     windowed = _window_matters(probing, segment)
     for ranges in search(index, probing.keys, limits, probing.rows.length):
         counters.compared += ranges.total
-        alike = probing.keys is None and index.positions is None and not probing.rank_indexes
-        if alike and tiles_pay(ranges, probing.checks):
+        contiguous = probing.keys is None and index.positions is None and not probing.rank_indexes
+        if contiguous and tiles_pay(ranges, probing.checks):
             found = match_tiles(probing, segment, ranges, windowed, PAIRS_AT_ONCE)
         else:
             found = _match_pairs(probing, segment, index, ranges, windowed)
@@ -68,7 +68,10 @@ def _may_meet(probing: Probing, segment: StoredSegment) -> bool:
 
 
 def _window_matters(probing: Probing, segment: StoredSegment) -> bool:
-    """Whether some stored row may be outside the window of some probing row; the time of a derived one cannot say."""
+    """Whether some stored row may be outside the window of some probing row.
+
+    The time of an intermediate row cannot tell, because it has a window for each of its members.
+    """
     if len(probing.windows) > 1:
         return True
     inside = segment.min_time >= int(probing.earliest.max()) and segment.max_time <= int(probing.latest.min())
@@ -88,7 +91,7 @@ def _inside(window: Window, segment: StoredSegment, pairs: Pairs) -> Mask:
 
 
 def _among_last(probing: Probing, pairs: Pairs) -> Mask:
-    """Whether the rows of streams that count are among the last at the newest time that is joined so far."""
+    """Whether the rows of streams with row-based windows are in them at the newest event time joined so far."""
     streams = probing.plan.streams
     newest = np.maximum.reduce([pairs.times(s.time) for s in streams if pairs.has(s.time)])
     mask = np.ones(pairs.length, bool)

@@ -1,6 +1,6 @@
-"""64-bit keys: the value itself where a type has one, a hash where it has not, and their combinations.
+"""64-bit keys: the value itself where the type fits 64 bits, else a hash, and their combinations.
 
-Equal values have equal keys, for Spark's meaning of equal: NaN equals NaN and -0.0 equals 0.0.
+Equal values have equal keys, with Spark's equality: NaN equals NaN and -0.0 equals 0.0.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def value_keys(values: npt.NDArray[np.generic]) -> Keys:
 
 
 def combine(keys: Sequence[Keys]) -> Keys:
-    """One key of several; a single key is itself."""
+    """One key combined from several; a single key is unchanged."""
     if len(keys) == 1:
         return keys[0]
     mixed = np.zeros(len(keys[0]), np.uint64)
@@ -65,7 +65,7 @@ def combine(keys: Sequence[Keys]) -> Keys:
 
 
 def scramble(keys: npt.NDArray[np.generic]) -> Keys:
-    """A bijection of 64-bit words that spreads neighbouring keys (the finaliser of SplitMix64)."""
+    """A bijection of 64-bit words that spreads adjacent keys (the finaliser of SplitMix64)."""
     words = keys.view(np.uint64).copy()
     words ^= words >> np.uint64(30)
     words *= np.uint64(0xBF58476D1CE4E5B9)

@@ -70,7 +70,7 @@ def disjunction(left: Vector, right: Vector) -> Vector:
 
 
 def member(value: Vector, items: Sequence[Vector]) -> Vector:
-    """SQL's IN: NULL when nothing matches and something compared is NULL."""
+    """SQL's IN: NULL when nothing matches and a compared value is NULL."""
     result = _member_of_set(value, items) if len(items) > _FEW_LITERALS else None
     if result is not None:
         return result
@@ -98,7 +98,7 @@ def both_known(left: Vector, right: Vector) -> Any:
 
 
 def mask_of(vector: Vector) -> Any:
-    """Where a vector is not NULL, also when it never is."""
+    """Where a vector is not NULL, also for a vector without NULLs."""
     return np.True_ if vector.valid is None else vector.valid
 
 

@@ -19,10 +19,10 @@ Numbers = npt.NDArray[Any]
 
 
 def range_values(expression: Expression, rows: Rows) -> Numbers:
-    """The numbers an index is ranged by: integers as they are, floating-point ones with no infinities.
+    """The numbers that an index is searched by: integers unchanged, floating-point numbers without infinities.
 
-    What is not finite sorts last as NaN, and is a candidate of every range: differences with it follow rules
-    of their own.
+    A number that is not finite sorts last as NaN and is a candidate of every range, because differences with it follow
+    special rules.
     """
     values = np.asarray(evaluate(expression, rows.vector).values)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -48,9 +48,9 @@ def is_sorted(values: Numbers) -> bool:
 
 @dataclass(frozen=True)
 class SortedIndex:
-    """A segment seen through one of its indexes.
+    """A segment in the order of one of its indexes.
 
-    `positions` leads from sorted place to row; None when the rows themselves are in this order.
+    `positions` maps a sorted place to a row; None when the rows themselves are in this order.
     """
 
     length: int
@@ -70,7 +70,7 @@ class SortedIndex:
 
     @cached_property
     def finite(self) -> int:
-        """How many places hold finite numbers; in an index without keys the others come last."""
+        """How many numbers are finite; in an index without keys the others come last."""
         if self.numbers is None or self.numbers.dtype.kind != "f":
             return self.length
         return self.length - int(np.isnan(self.numbers).sum())

@@ -1,4 +1,4 @@
-"""Rows about to be looked up, and the stored segments they are looked up in."""
+"""Probing rows, and the stored segments they are looked up in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from braid.plan.join import Bound, JoinPlan, Probe
 
 @dataclass
 class Counters:
-    """What the lookups of a task cost and gave."""
+    """Cost and matches of the lookups of a task."""
 
     probes: int = 0
     compared: int = 0
@@ -34,7 +34,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class StoredSegment:
-    """A stored segment with its indexes, and the span of its event times."""
+    """A stored segment with its indexes, and the range of its event times."""
 
     rows: Rows
     indexes: tuple[SortedIndex, ...]
@@ -44,7 +44,7 @@ class StoredSegment:
 
 @dataclass(frozen=True)
 class Window:
-    """The event times that each probing row allows for the stored row of one stream, in its column `time`."""
+    """The event times that each probing row allows for the stored row of one stream, whose time column is `time`."""
 
     time: str
     earliest: npt.NDArray[np.int64]
@@ -56,11 +56,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Probing:
-    """Rows about to be looked up in a stream or derived stream, with what the lookup needs of them.
+    """Rows that probe a stream or intermediate result, with all that the lookup needs of them.
 
-    There is a window for every stream of the stored rows; `earliest` and `latest` hold for the time of a stored row as
-    `row_times` has it. `room` is how large a stored number may be before the integer arithmetic of a bound could
-    overflow. `rulers` count the rows of streams whose windows do. `constant_bytes` is what literals add to a result.
+    There is a window for every stream of the stored rows; `earliest` and `latest` apply to the time of a stored row as
+    computed by `row_times`. `room` is how large a stored number may be before the integer arithmetic of a bound could
+    overflow. `rank_indexes` are those of streams with row-based windows. `constant_bytes` is what literals add to a
+    result.
     """
 
     plan: JoinPlan
@@ -91,7 +92,7 @@ def prepare(
     counters: Counters,
     rank_indexes: Mapping[int, RankIndex] | None = None,
 ) -> Probing:
-    """Compute keys, limits and window of the probing rows, which hold the columns of the `joined` streams."""
+    """Compute keys, limits and windows of the probing rows, which have the columns of the `joined` streams."""
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
     windows = _windows(plan, joined, probe.stream, rows)
     index = plan.indexes(probe.stream)[probe.index]
@@ -105,23 +106,22 @@ def prepare(
     key = combine(keys) if keys else None
     earliest = windows[0].earliest if len(windows) == 1 else _earliest(plan, joined, probe.stream, rows)
     latest = windows[0].latest
-    counting = {
-        n: rank_index for n, rank_index in (rank_indexes or {}).items() if n in (*joined, *plan.members(probe.stream))
-    }
+    read = (*joined, *plan.members(probe.stream))
+    relevant = {stream: rank_index for stream, rank_index in (rank_indexes or {}).items() if stream in read}
     constants = sum(_literal_bytes(output.expression) for output in plan.outputs)
     return Probing(
-        plan, probe, rows, checks, key, limits, windows, earliest, latest, room, counting, counters, constants
+        plan, probe, rows, checks, key, limits, windows, earliest, latest, room, relevant, counters, constants
     )
 
 
 def _literal_bytes(expression: Expression | None) -> int:
-    """The bytes of the texts in an expression, which every row of its value may hold."""
+    """The bytes of the text literals in an expression, which every row of its value may contain."""
     nodes = () if expression is None else walk(expression)
     return sum(len(node.value) for node in nodes if isinstance(node, Constant) and isinstance(node.value, str | bytes))
 
 
 def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> tuple[Window, ...]:
-    """The event times stored rows may have: their own window reaches back, those of the joined reach forward."""
+    """The event times stored rows may have: their own windows reach back, those of the joined streams forward."""
     times = {stream: rows.times(plan.streams[stream].time) for stream in joined}
     newest = np.maximum.reduce(list(times.values()))
     latest = np.full(rows.length, LATEST_US)
@@ -134,10 +134,10 @@ def _windows(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -
 
 
 def _earliest(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) -> npt.NDArray[np.int64]:
-    """The earliest time of a derived row that may still join: rows of one stream look it up, those that keep it."""
+    """The earliest time of an intermediate row that may still join: only new rows of its probing stream look it up."""
     probing_stream, kept_us = plan.reaches(number)[0]
     if joined != (probing_stream,):
-        raise ValueError("a derived stream is looked up by new rows of one stream only")
+        raise ValueError("an intermediate result is looked up by new rows of one stream only")
     return _back(rows.times(plan.streams[probing_stream].time), kept_us)
 
 
@@ -146,7 +146,7 @@ def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int
 
 
 def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
-    """The tightest limits of all bounds, widened by the rounding their evaluation may suffer, and the room left."""
+    """The tightest limits of all bounds, widened by their possible rounding errors, and the room left."""
     room = math.inf
     lower, upper = np.full(rows.length, np.nan), np.full(rows.length, np.nan)
     for bound in bounds:
@@ -168,8 +168,10 @@ def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
 
 
 def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray[np.int64]) -> Limits:
-    """Limits on the event time, with the window's; doubles hold microseconds exactly up to the year 2255, and are
-    widened by more than their rounding after it."""
+    """Limits on the event time, combined with the window's.
+
+    Doubles represent microseconds exactly up to the year 2255; later limits are widened by more than their rounding.
+    """
     low = np.where(earliest == EARLIEST_US, np.nan, np.nextafter(earliest.astype(np.float64), -np.inf))
     high = np.where(latest == LATEST_US, np.nan, np.nextafter(latest.astype(np.float64), np.inf))
     return Limits(np.fmax(limits.lower, low), np.fmin(limits.upper, high))

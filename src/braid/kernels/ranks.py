@@ -1,7 +1,7 @@
-"""Windows that count rows: which rows of a stream are the last n at a time, whatever order they came in.
+"""Row-based windows: which rows of a stream are the last n at a time, whatever order they arrived in.
 
-A *ruler* has the event times and ids of a stream's newest rows in their final order: by time, among equals by all of
-the row's values. A row is among the last n at time T if fewer than n rows up to T come after it.
+A rank index has the event times and ids of a stream's newest rows in their final order: by time, among equals by all
+values of the row. A row is among the last n at time T if fewer than n rows up to T come after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RankIndex:
-    """The newest rows of a stream in order: `times` by position; `ids`, sorted, with the `positions` they have."""
+    """The newest rows of a stream: `times` in rank order; `ids`, sorted, each with its position in that order."""
 
     times: Numbers
     ids: Numbers
@@ -28,7 +28,7 @@ class RankIndex:
     count: int
 
     def admits(self, ids: Numbers, until_us: Numbers) -> npt.NDArray[np.bool_]:
-        """Whether rows are among the last `count` at the given times; those the ruler does not know are not."""
+        """Whether rows are among the last `count` at the given times; rows that are not in the index are not."""
         if len(self.ids) == 0:
             return np.zeros(len(ids), bool)
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -38,21 +38,21 @@ class RankIndex:
         return admitted
 
 
-def make_ruler(times: Numbers, ids: Numbers, count: int) -> RankIndex:
-    """A ruler from the times and ids of rows in order."""
+def make_rank_index(times: Numbers, ids: Numbers, count: int) -> RankIndex:
+    """A rank index from the times and ids of rows in rank order."""
     order = np.argsort(ids, kind="stable")
     return RankIndex(times, ids[order], order, count)
 
 
 def _wide(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece; text by its bytes, under offsets that hold any number of them."""
+    """A column as one array; text as bytes with 64-bit offsets, so that any size fits."""
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         column = column.cast(pa.large_binary())
     return column.combine_chunks()
 
 
-def line_up(times: Numbers, values: pa.Table) -> Numbers:
-    """The positions of rows in order: by time, among equals by the columns from left to right, NULL first."""
+def rank_order(times: Numbers, values: pa.Table) -> Numbers:
+    """The positions of rows in rank order: by time, among equals by the columns from left to right, NULL first."""
     order = np.argsort(times, kind="stable")
     ordered = times[order]
     same = ordered[1:] == ordered[:-1]

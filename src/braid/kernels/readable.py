@@ -1,6 +1,6 @@
-"""Values as a person reads them: any bytes, any time, and no more than a line of them.
+"""Values as readable text of at most one line, for messages.
 
-A string of Spark's may hold bytes that are no UTF-8, and times that Python has no type for; naming a value never fails.
+A Spark string may contain bytes that are not UTF-8, and a timestamp may be outside Python's range; this never fails.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from braid.plan.instants import iso_time
 
-MOST_TEXT = 60
+MAX_TEXT = 60
 
 
 def readable(value: pa.Scalar) -> str:
-    """The text of one value; bytes that are no UTF-8 appear as `\\xff`."""
+    """The text of one value; bytes that are not UTF-8 appear as `\\xff`."""
     if not value.is_valid:
         return "None"
     kind = value.type
@@ -33,7 +33,7 @@ def readable(value: pa.Scalar) -> str:
 
 
 def shown(value: pa.Scalar) -> str:
-    """The same in quotes where it is text, cut where it is long, and NULL where it is absent."""
+    """The same, but text in quotes, long values cut, and absent ones as NULL."""
     if not value.is_valid:
         return "NULL"
     kind = value.type
@@ -42,10 +42,10 @@ def shown(value: pa.Scalar) -> str:
 
 
 def cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
 def _decoded(value: pa.Scalar) -> str:
-    # A character has at most four bytes; what is cut off later need not be decoded.
-    data = bytes(memoryview(value.as_buffer())[: 4 * MOST_TEXT + 4])
+    # A character has at most four bytes; what is cut off later is not decoded.
+    data = bytes(memoryview(value.as_buffer())[: 4 * MAX_TEXT + 4])
     return data.decode("utf-8", "backslashreplace")

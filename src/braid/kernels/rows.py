@@ -1,6 +1,6 @@
-"""Rows: named Arrow columns of equal length, seen as vectors on demand.
+"""Rows: named Arrow columns of equal length, converted to vectors on demand.
 
-`Pairs` is two `Rows` and the positions that were matched; it gathers only the columns somebody asks for.
+`Pairs` is two `Rows` and the matched positions; it gathers only the columns that are read.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def concat_rows(parts: Sequence[Rows]) -> Rows:
 
 
 class Pairs:
-    """Row `left[i]` of one side beside row `right[i]` of the other, for every i."""
+    """Pairs of row `left_positions[i]` of one side and row `right_positions[i]` of the other."""
 
     def __init__(self, left: Rows, right: Rows, left_positions: Positions, right_positions: Positions) -> None:
         self.left = left
@@ -128,19 +128,19 @@ class Pairs:
         return Pairs(self.left, self.right, self.left_positions[mask], self.right_positions[mask])
 
     def pieces(self, names: Collection[str] | None = None, constant: int = 0) -> Iterator[Pairs]:
-        """The pairs in pieces whose values, of the named columns or of all, are of bounded size when gathered.
+        """The pairs in pieces of bounded size when the named columns, or all, are gathered.
 
-        `constant` is how many bytes every pair takes besides.
+        `constant` is the number of additional bytes per pair.
         """
         sides = [(self.left, self.left_positions), (self.right, self.right_positions)]
         read = [(rows.size_of(name), at) for rows, at in sides for name in rows.columns if _among(name, names)]
         if self.length * (constant + sum(largest for (_, largest), _ in read)) <= sizes.PIECE_BYTES:
             yield self
             return
-        every = np.full(self.length, constant, np.int64)
+        pair_sizes = np.full(self.length, constant, np.int64)
         for (own, _), positions in read:
-            every += own if isinstance(own, int) else own[positions]
-        for cut in byte_cuts(every):
+            pair_sizes += own if isinstance(own, int) else own[positions]
+        for cut in byte_cuts(pair_sizes):
             yield Pairs(self.left, self.right, self.left_positions[cut], self.right_positions[cut])
 
     def to_rows(self) -> Rows:
@@ -151,7 +151,7 @@ class Pairs:
 
 
 def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
-    """Rows of neighbouring parts joined while they are of bounded size."""
+    """Adjacent parts, concatenated up to a bounded size."""
     buffered: list[Rows] = []
     size = 0
     for part in parts:

@@ -1,6 +1,6 @@
 """Searching a sorted index: for each probing row the half-open range of places that may match.
 
-A range is a superset: what it leaves out cannot match, what it holds is checked afterwards.
+A range is a superset: rows outside it cannot match, rows inside it are checked afterwards.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from braid.kernels.keys import Keys
 from braid.kernels.ordering import Numbers, SortedIndex
 from braid.kernels.rows import Positions
 
-GROUP_WORTH_BISECTING = 16
+# Checking a few candidates costs less than a binary search for the limits.
+MIN_GROUP_TO_BISECT = 16
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The numbers a probing row accepts, both ends included; NaN at an end means no limit there."""
+    """The numbers that each probing row accepts, both ends included; NaN means no limit."""
 
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
@@ -44,12 +45,12 @@ class Ranges:
 
 
 def search(index: SortedIndex, keys: Keys | None, limits: Limits | None, probes: int) -> list[Ranges]:
-    """The candidate ranges; a second entry holds the places whose number is not finite."""
+    """The candidate ranges; a second entry has the places whose number is not finite."""
     if index.keys is not None and keys is not None:
         ranges = _find_groups(index, keys)
         if limits is None or index.numbers is None or index.finite < index.length:
             return [ranges]
-        if int((ranges.stop - ranges.start).max(initial=0)) <= GROUP_WORTH_BISECTING:
+        if int((ranges.stop - ranges.start).max(initial=0)) <= MIN_GROUP_TO_BISECT:
             return [ranges]
         return [_narrow(index.numbers, ranges, limits.of(ranges.rows))]
     everything = Ranges(np.zeros(probes, np.int64), np.full(probes, index.length, np.int64))
@@ -63,7 +64,7 @@ def search(index: SortedIndex, keys: Keys | None, limits: Limits | None, probes:
 
 
 def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
-    """All (probing row, place) candidates, in pieces of at most `most`, however long a single range is."""
+    """All (probing row, place) candidates, in pieces of at most `most`, even within one range."""
     counts = ranges.stop - ranges.start
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
@@ -83,8 +84,8 @@ def _find_groups(index: SortedIndex, keys: Keys) -> Ranges:
     """The group of each key, for the rows whose key the index has."""
     distinct, starts = index.groups
     if len(distinct) == 0:
-        nothing = np.zeros(0, np.int64)
-        return Ranges(nothing, nothing, nothing)
+        empty = np.zeros(0, np.int64)
+        return Ranges(empty, empty, empty)
     place = np.searchsorted(distinct, keys)
     np.minimum(place, len(distinct) - 1, out=place)
     rows = np.flatnonzero(distinct[place] == keys)
@@ -109,7 +110,7 @@ def _narrow(numbers: Numbers, ranges: Ranges, limits: Limits) -> Ranges:
 
 
 def _bisect(numbers: Numbers, ranges: Ranges, targets: Numbers, side: str) -> Positions:
-    """For each row the place in its own range where its target would go: a binary search of all rows at once."""
+    """For each row the insertion place of its target in its own range: a binary search for all rows at once."""
     low, high = ranges.start.copy(), ranges.stop.copy()
     while True:
         active = low < high
@@ -138,7 +139,7 @@ def _ends(numbers: Numbers, limits: Limits) -> tuple[Numbers, Numbers]:
 
 
 def _to_integers(ends: npt.NDArray[np.float64], least: int, most: int, numbers: Numbers) -> Numbers:
-    """Ends as integers of the same type; clipping to its extremes cuts nothing off, since both are included."""
+    """Ends as integers of the same type; clipping to its extremes loses nothing, since both ends are included."""
     inside = (ends > least) & (ends < most)
     whole = np.where(inside, ends, 0.0).astype(np.int64)
     whole[ends <= least] = least

@@ -1,7 +1,7 @@
-"""Bytes of rows: whatever is cut into pieces is cut by bytes as well as by rows.
+"""Sizes of rows: pieces are bounded by bytes as well as by rows.
 
-Arrow addresses the text of a column by 32-bit offsets, so an array that is gathered or concatenated may hold 2 GB at
-most, and a task should need the memory of a few pieces. A piece larger than `PIECE_BYTES` is a single row.
+Arrow addresses the text of a column by 32-bit offsets, so a gathered or concatenated array has at most 2 GB, and a task
+should need the memory of a few pieces only. A piece larger than `PIECE_BYTES` is a single row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 PIECE_BYTES = 1 << 26
-"""As much as Spark lets cross to Python at once; tests lower it."""
+"""The size of Spark's own batches to Python; tests lower it."""
 
 VALIDITY_BYTES = 1
 
@@ -30,12 +30,12 @@ def row_sizes(columns: Iterable[pa.Array], length: int) -> Sizes:
 
 
 def value_sizes(column: pa.Array) -> Sizes | int:
-    """The bytes of every value of a column; one number where all have the same."""
+    """The bytes of every value of a column; one number if all are equal."""
     return _value_sizes(column) + VALIDITY_BYTES
 
 
 def byte_cuts(sizes: Sizes, limit: int | None = None) -> list[slice]:
-    """Slices of rows of at most so many bytes each; a larger row is alone."""
+    """Slices of rows of at most `limit` bytes each; a larger row is a slice of its own."""
     most = PIECE_BYTES if limit is None else limit
     ends = np.cumsum(sizes)
     cuts, start, done = [], 0, 0
@@ -47,7 +47,7 @@ def byte_cuts(sizes: Sizes, limit: int | None = None) -> list[slice]:
 
 
 def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in pieces of bounded size: itself, if it is small enough."""
+    """A batch in pieces of bounded size; unchanged if it is small enough."""
     if batch.nbytes <= PIECE_BYTES:
         yield batch
         return
@@ -56,7 +56,7 @@ def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Neighbouring batches that together are small enough to become one."""
+    """Groups of adjacent batches that are small enough to be concatenated."""
     buffered: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -71,7 +71,7 @@ def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBa
 
 
 class Buffer:
-    """Parts that wait to become one piece: of so many rows, and of bounded size."""
+    """Collects parts that become one piece of at most about `rows` rows and of bounded size."""
 
     def __init__(self, rows: int) -> None:
         self._most_rows = rows
@@ -80,7 +80,7 @@ class Buffer:
         self._size = 0
 
     def has_room(self, size: int) -> bool:
-        """Whether a part of so many bytes still fits; anything fits into an empty buffer."""
+        """Whether a part of `size` bytes still fits; an empty buffer takes any part."""
         return not self.parts or self._size + size <= PIECE_BYTES
 
     def add(self, part: Any, rows: int, size: int) -> None:
@@ -99,12 +99,12 @@ class Buffer:
 
 
 def total_bytes(columns: Iterable[pa.Array]) -> int:
-    """The bytes that the values of some columns take; of a slice only its own."""
+    """The bytes of the values of some columns; for a slice only its own values."""
     return sum(column.nbytes for column in columns)
 
 
 def _fixed(kind: pa.DataType) -> int | None:
-    """The bytes of a value of this type, None if they depend on it."""
+    """The bytes of a value of this type, None if they depend on the value."""
     if pa.types.is_null(kind):
         return 0
     if pa.types.is_struct(kind):

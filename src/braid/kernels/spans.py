@@ -1,7 +1,7 @@
 """Totals over ranges of rows, for many ranges of one column at once.
 
-Sums of whole numbers are differences of running sums, which are exact. Floating sums and extremes are put together of
-stretches whose lengths double, so nothing is subtracted, and what a range comes to depends on its own rows alone.
+Sums of whole numbers are differences of running sums, which are exact. Floating sums and extremes are combined from
+intervals whose lengths double. So nothing is subtracted, and the total of a range depends on its own rows alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Spans:
-    """Ranges of rows, each from `start` up to and without `stop`."""
+    """Half-open ranges of rows, from `start` to `stop`."""
 
     start: Places
     stop: Places
@@ -29,21 +29,21 @@ class Spans:
         return self.stop - self.start
 
     def among(self, kept: npt.NDArray[np.bool_]) -> Spans:
-        """The same ranges where only the marked rows are there."""
+        """The same ranges over the marked rows only."""
         passed: Places = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
         return Spans(passed[self.start], passed[self.stop])
 
 
 def sum_whole(values: Values, spans: Spans) -> Values:
-    """The sums of 64-bit numbers, which wrap around, or of Python's, which do not."""
+    """The sums of 64-bit integers, which wrap around, or of Python integers, which do not."""
     passed = np.concatenate((np.zeros(1, values.dtype), np.cumsum(values)))
     sums: Values = passed[spans.stop] - passed[spans.start]
     return sums
 
 
-def fold(values: Values, spans: Spans, combine: Callable[[Values, Values], Values], nothing: Any) -> Values:
-    """Each range put together from left to right by an associative function, `nothing` is its neutral value."""
-    found = np.full(len(spans.start), nothing, values.dtype)
+def fold(values: Values, spans: Spans, combine: Callable[[Values, Values], Values], neutral: Any) -> Values:
+    """Each range combined from left to right by an associative function with a neutral value."""
+    found = np.full(len(spans.start), neutral, values.dtype)
     place, length = spans.start.copy(), 1
     while length <= spans.lengths.max(initial=0):
         taken = np.flatnonzero(spans.lengths & length)

@@ -1,7 +1,7 @@
-"""Tiles: a few probing rows against a stretch of stored rows, compared by broadcasting.
+"""Tiles: a few probing rows against an interval of stored rows, compared by broadcasting.
 
-Where no key narrows the search and neighbouring rows have nearly the same candidates, this keeps operands in cache and
-gathers only what matched. A long stretch under few rows suits NumPy best: its inner loops run along the stretch.
+Where no key narrows the search and adjacent rows have nearly the same candidates, this keeps operands in the CPU cache
+and gathers only matches. Few probing rows and a long interval suit NumPy best: its inner loops run along the interval.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from braid.kernels.rows import Pairs, Positions, Rows
 from braid.kernels.search import Ranges
 from braid.kernels.vectors import Vector, magnitude
 
+# A tile of this many pairs, with a few operands, fits the CPU cache.
 TILE_PAIRS = 1 << 16
 TILE_STORED = 1024
 TILE_PROBES = 256
-TILE_WORTH = 0.25
+# Tiles also compare pairs that are not candidates; they pay while at least this share of the pairs is.
+MIN_CANDIDATE_SHARE = 0.25
 
 
 def tiles_pay(ranges: Ranges, checks: Sequence[Check]) -> bool:
-    """Whether comparing whole tiles wastes little: neighbouring rows must share most of their ranges."""
+    """Whether comparing whole tiles wastes little: adjacent rows must share most of their ranges."""
     expressions = [check.conjunct.expression for check in checks if check.conjunct.expression is not None]
     if not expressions or not all(tileable(expression) for expression in expressions):
         return False
     height, _ = _shape(ranges)
     edges = np.arange(0, len(ranges.start), height)
     spans = np.maximum.reduceat(ranges.stop, edges) - np.minimum.reduceat(ranges.start, edges)
-    return bool(ranges.total >= TILE_WORTH * spans.sum() * height)
+    return bool(ranges.total >= MIN_CANDIDATE_SHARE * spans.sum() * height)
 
 
 def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, windowed: bool, most: int) -> Iterator[Pairs]:
@@ -41,30 +43,30 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
     windows = [(window, segment.rows.times(window.time)) for window in probing.windows] if windowed else []
     dense, rest = _split(probing.checks)
     height, width = _shape(ranges)
-    stretches: dict[int, _Cut] = {}
+    intervals: dict[int, _Cut] = {}
     found: list[Pairs] = []
-    order_state = 0
+    found_pairs = 0
     for first in range(0, probing.rows.length, height):
         probes = _Cut(probing.rows, first, min(first + height, probing.rows.length), (-1, 1))
         start, stop = ranges.start[probes.cut], ranges.stop[probes.cut]
         begin, end = int(start.min()), int(stop.max())
         for place in range(begin - begin % width, end, width):
-            stored = stretches.get(place)
+            stored = intervals.get(place)
             if stored is None:
                 stored = _Cut(segment.rows, place, min(place + width, segment.rows.length), (1, -1))
-                stretches[place] = stored
+                intervals[place] = stored
             inside = _in_ranges(start, stop, stored.cut)
             for window, times in windows:
                 inside = _both(inside, _in_window(window, probes.cut, times[stored.cut]))
             pairs = _compare(probing, segment, probes, stored, inside, dense)
             if pairs.length:
                 found.append(pairs)
-                order_state += pairs.length
-            if order_state >= most:
-                yield from _passing_pieces(_together(found), rest)
-                found, order_state = [], 0
+                found_pairs += pairs.length
+            if found_pairs >= most:
+                yield from _passing_pieces(_concatenate(found), rest)
+                found, found_pairs = [], 0
     if found:
-        yield from _passing_pieces(_together(found), rest)
+        yield from _passing_pieces(_concatenate(found), rest)
 
 
 def _passing_pieces(pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
@@ -73,7 +75,7 @@ def _passing_pieces(pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
 
 
 class _Cut:
-    """A run of rows whose columns are shaped as one side of a tile, when they are asked for."""
+    """Consecutive rows whose columns are shaped as one side of a tile, on demand."""
 
     def __init__(self, rows: Rows, start: int, stop: int, shape: tuple[int, int]) -> None:
         self.rows = rows
@@ -93,14 +95,14 @@ class _Cut:
 
 
 def _shape(ranges: Ranges) -> tuple[int, int]:
-    """Probing rows and stored rows of a tile: the longer the stretch, the fewer rows above it."""
+    """The numbers of probing and stored rows of a tile: the longer the interval, the fewer probing rows."""
     longest = int((ranges.stop - ranges.start).max(initial=1))
     width = min(TILE_STORED, max(1, longest))
     return min(TILE_PROBES, TILE_PAIRS // width), width
 
 
 def _split(checks: tuple[Check, ...]) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
-    """The checks before the first Python function, which see whole tiles, and the rest, which see pairs."""
+    """The checks before the first Python function, which run on whole tiles, and the rest, which run on pairs."""
     functions = [number for number, check in enumerate(checks) if check.evaluator is None]
     first = functions[0] if functions else len(checks)
     return checks[:first], checks[first:]
@@ -114,7 +116,7 @@ def _compare(
     inside: Mask | None,
     dense: tuple[Check, ...],
 ) -> Pairs:
-    """The pairs of a tile that pass the checks; those that raise on the whole tile run on the pairs left."""
+    """The pairs of a tile that pass the checks. From the first that raises, they run on the pairs left."""
     mask = inside
     rest: tuple[Check, ...] = ()
 
@@ -123,7 +125,7 @@ def _compare(
 
     for number, check in enumerate(dense):
         if check.evaluator is None:
-            raise RuntimeError("a Python function cannot see a tile")
+            raise RuntimeError("a Python function cannot be evaluated on a tile")
         try:
             passed = is_true(check.evaluator(lookup))
         except PredicateError:
@@ -135,7 +137,7 @@ def _compare(
 
 
 def _places(mask: Mask | None, height: int, width: int) -> tuple[Positions, Positions]:
-    """Where the mask of a tile is true, which may be smaller than the tile it stands for."""
+    """Where the mask of a tile is true; the mask may be smaller than the tile and is broadcast to it."""
     if mask is None:
         mask = np.ones((height, width), bool)
     elif mask.shape != (height, width):
@@ -145,8 +147,8 @@ def _places(mask: Mask | None, height: int, width: int) -> tuple[Positions, Posi
     return rows, places - rows * width
 
 
-def _together(found: list[Pairs]) -> Pairs:
-    """Pairs of the same two sides as one."""
+def _concatenate(found: list[Pairs]) -> Pairs:
+    """All pairs of the same two sides."""
     left = np.concatenate([pairs.left_positions for pairs in found])
     right = np.concatenate([pairs.right_positions for pairs in found])
     return Pairs(found[0].left, found[0].right, left, right)

@@ -1,8 +1,8 @@
-"""The time of stored rows: what says when they can meet no row that is still to come.
+"""The time of a stored row, which decides when it can join no future row.
 
-That of a stream's row is its event time. A derived row dies with the first of its members: no row later than a
-member's time and its reach can join it. So its time is the earliest such end, less the longest reach, and it is never
-newer than any of the members whose reach is bounded.
+For a row of a stream it is the event time. A row of an intermediate result expires with the first of its members: no
+row later than a member's time plus its reach can join it. So its time is the earliest such end minus the longest reach,
+and it is never newer than any member whose reach is bounded.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Times = npt.NDArray[np.int64]
 
 
 def shifted(times: Times, by_us: int) -> Times:
-    """The times later by so much, or earlier if that is negative; what would pass an end of the range stops there."""
+    """The times plus `by_us`, which may be negative; clipped to the range of times."""
     if by_us < 0:
         return np.maximum(times, EARLIEST_US - by_us) + by_us
     return np.minimum(times, LATEST_US - by_us) + by_us
 
 
 def count_up_to(times: Times, limit_us: int) -> int:
-    """How many of sorted times are not later than a limit, which may lie before every time."""
+    """How many of the sorted times are not later than a limit, which may be before every time."""
     return 0 if limit_us < EARLIEST_US else int(np.searchsorted(times, limit_us, side="right"))
 
 
 def row_times(plan: JoinPlan, number: int, rows: Rows) -> Times:
-    """The time of each row of a stream or derived stream, in microseconds."""
+    """The time of each row of a stream or intermediate result, in microseconds."""
     members = plan.members(number)
     times = [rows.times(plan.streams[member].time) for member in members]
     if len(members) == 1:

@@ -1,8 +1,8 @@
 """Columns in memory, as the evaluator reads them.
 
-A vector is values and a validity mask. Values under a false mask are arbitrary, so nothing may depend on
-them. Timestamps and intervals are microseconds, dates are days, decimals are unscaled integers. Strings
-and binaries stay Arrow arrays (or one Arrow scalar for a literal).
+A vector is values and a validity mask. Values under a false mask are arbitrary: no result may depend on them.
+Timestamps and intervals are microseconds, dates are days, decimals are unscaled integers. Strings and binaries stay
+Arrow arrays (or one Arrow scalar for a literal).
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _LARGE_TEXT = (pa.large_string(), pa.large_binary())
 
 @dataclass
 class Vector:
-    """Values, and where they are not NULL (`valid` is None when nothing is).
+    """Values, and where they are not NULL (`valid` is None if there are no NULLs).
 
-    `bound` caches the largest magnitude among the values; infinity stands for "NaN or infinity may occur". Sums of
-    times that stopped at an end of their range are `beyond` it: 1 above, -1 below, 0 elsewhere.
+    `bound` caches the largest magnitude among the values; infinity means that NaN or infinity may occur. `beyond` marks
+    sums of times that were clipped to an end of their range: 1 above, -1 below, 0 elsewhere.
     """
 
     values: Any
@@ -80,7 +80,7 @@ def dtype_of(type: str) -> np.dtype[Any]:
 
 
 def to_vector(array: pa.Array | pa.ChunkedArray, type: str) -> Vector:
-    """An Arrow column as a vector: shares its memory, except for booleans and decimals."""
+    """An Arrow column as a vector that shares its memory, except for booleans and decimals."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     array = _as_arrow_type(array, type)

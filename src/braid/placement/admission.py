@@ -1,10 +1,10 @@
-"""Admission: which stored rows a step starts its lookups from, and which of them a lookup may see.
+"""Admission: which stored rows a step starts its lookups from, and which stored rows a lookup sees.
 
-A row is admitted once: in its step, or, where results leave in order and input waits for it, in the step in which
-every stream has reached its time. Rows of a *held* block that are newer than the frontier were not admitted yet.
+A row is admitted once: in the step it arrives in, or, where rows are buffered for ordered results, in the step in which
+every stream has reached its time. Rows of a *buffered* block that are newer than the frontier are not admitted yet.
 
-    a head of stream i sees, of a stream before it, what was admitted up to this step;
-    of a stream after it, what was admitted in earlier steps.
+    Delta rows of stream i see, of a stream before i, what was admitted up to this step;
+    of a stream after i, what was admitted in earlier steps.
 
 So every result is found once, by the last of its rows to be admitted.
 """
@@ -18,16 +18,16 @@ from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.state.manifest import Block
 
 Covers = Literal["new", "earlier"]
-"""What starts: the `new` rows, which this step admits; or once more all that `earlier` steps have admitted."""
+"""Which rows probe: the `new` ones, which this step admits; or again all that `earlier` steps have admitted."""
 
 ALWAYS = EARLIEST_US - 1
-"""Before every event time, so that those later than it are all; the frontier of a query that has let nothing out."""
+"""Before every event time: all times are later. The frontier of a query that has emitted nothing."""
 NEVER = LATEST_US
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Event times: earlier steps admitted the rows of held blocks up to `before_us`, this one those up to `now_us`."""
+    """Earlier steps admitted rows of buffered blocks up to event time `before_us`, this one those up to `now_us`."""
 
     step: int
     before_us: int = ALWAYS
@@ -35,7 +35,7 @@ class Admission:
     covers: Covers = "new"
 
     def starting(self, block: Block) -> tuple[int, int] | None:
-        """The event times, first excluded, of a block's rows that this step looks up; None if it has none."""
+        """The event times (after, until] of a block's rows that probe in this step; None if none does."""
         if self.covers == "earlier":
             return ALWAYS, self.before_us if block.buffered else NEVER
         if block.last_step < self.step and not block.buffered:
@@ -44,9 +44,9 @@ class Admission:
         return (after, self.now_us) if block.max_time > after and block.min_time <= self.now_us else None
 
     def seen_until(self, block: Block, before: bool) -> int | None:
-        """The newest event time at which a head sees a block's rows; None if it sees none of them.
+        """The event time up to which a block's rows are visible to delta rows; None if none is.
 
-        `before`: the block's stream comes before the head's.
+        `before`: the block's stream comes before the delta stream.
         """
         until: int | None = NEVER
         if self.covers == "earlier":

@@ -2,12 +2,12 @@
 
 A stored row carries a unit and a route; a probing row carries the route it is stored under and visits the rows of the
 other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams.
-Biclique: one route for everything (random), or routes by key (ContRand), dealt to the subgroups of each side.
+Biclique: one route for everything (random), or routes by key (ContRand), distributed to the subgroups of each side.
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 
-Between layouts that place by key a row visits the routes that may hold its key; between others routes mean nothing,
-and every row visits every row. Of a row's copies only the primary one takes part in that.
+Between two layouts that place by key, a row visits the routes that may contain its key. Between other layouts routes
+are not related, and every row visits every row; only the primary copy of a row is visited.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
 
 
 def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int) -> Placed:
-    """Where each row goes. `keys` are those of the common part; `salt` varies where a round of dealing starts."""
+    """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at."""
     if layout.kind == "partitioned":
         units = buckets(_needed(keys), layout.units[0])
         return Placed(units, units)
-    turn = np.arange(salt, salt + rows, dtype=np.int64)
+    sequence = np.arange(salt, salt + rows, dtype=np.int64)
     if layout.kind == "matrix":
-        return _copies(layout, stream, turn)
+        return _copies(layout, stream, sequence)
     first, count, groups = sum(layout.units[:stream]), layout.units[stream], layout.groups[stream]
     if not layout.by_key:
-        return Placed(first + turn % count, np.zeros(rows, np.int64))
+        return Placed(first + sequence % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
     group = routes if layout.routes == groups else routes % groups
     members = np.array(layout.members(stream))
     if members.max() == 1:
         return Placed(first + group, routes)
-    return Placed(first + _ranks(layout, stream)[group, turn % members[group]], routes)
+    return Placed(first + _ranks(layout, stream)[group, sequence % members[group]], routes)
 
 
 def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
@@ -77,7 +77,7 @@ def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
 
 
 def is_primary(layout: Layout, stream: int, unit: int) -> bool:
-    """Whether a stream's rows at this unit stand for all their copies."""
+    """Whether a stream's rows at this unit are the primary copies."""
     if layout.kind != "matrix":
         return True
     row, column = divmod(unit, layout.units[1])
@@ -85,7 +85,7 @@ def is_primary(layout: Layout, stream: int, unit: int) -> bool:
 
 
 def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None:
-    """The routes of the newest layout whose keys may be under a route of an older one; None: all of them."""
+    """The routes of the newest layout whose keys may be stored under a route of an older one; None: all routes."""
     if not (newest.by_key and older.by_key):
         return None
     shared = math.gcd(newest.routes, older.routes)
@@ -93,7 +93,7 @@ def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None
 
 
 def slot_of(unit: Unit, slots: int) -> int:
-    """The slot that works for a unit; units of a side go round."""
+    """The slot that processes a unit: round robin over the units of a side."""
     return unit.rank % slots
 
 
@@ -118,7 +118,7 @@ def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
 
 
 def _places(layout: Layout, stream: int) -> list[tuple[int, int]]:
-    """The (index, subgroup) of every unit of a side in the order of their ranks: the subgroups go round."""
+    """The (index, subgroup) of every unit of a side by rank: round robin over the subgroups."""
     members = layout.members(stream)
     return sorted((index, group) for group, count in enumerate(members) for index in range(count))
 
@@ -132,13 +132,13 @@ def _ranks(layout: Layout, stream: int) -> Numbers:
     return ranks
 
 
-def _copies(layout: Layout, stream: int, turn: Numbers) -> Placed:
-    """A row of the first stream in every unit of its row, one of the second in every unit of its column."""
+def _copies(layout: Layout, stream: int, sequence: Numbers) -> Placed:
+    """A row of the first stream goes to every unit of a row, one of the second to every unit of a column."""
     height, width = layout.units
     count = width if stream == 0 else height
-    rows = np.repeat(np.arange(len(turn)), count)
-    along = np.tile(np.arange(count), len(turn))
-    line = np.repeat(turn % (height if stream == 0 else width), count)
+    rows = np.repeat(np.arange(len(sequence)), count)
+    along = np.tile(np.arange(count), len(sequence))
+    line = np.repeat(sequence % (height if stream == 0 else width), count)
     units = line * width + along if stream == 0 else along * width + line
     return Placed(units, units, rows)
 

@@ -1,8 +1,8 @@
 """Local copies of remote blocks, as memory-mapped files that the Python workers of an executor share.
 
-Local storage needs no copies: its files are mapped where they are. A copy is written beside its final name and
-renamed, so that it is whole whenever it is there; its name is the block's, which is never reused. What is damaged is
-not copied, so that a block that was restored is fetched again.
+Local storage needs no copies: its files are mapped where they are. A copy is written under a temporary name and
+renamed, so a copy that exists is complete; its name is derived from the block's, which is never reused. A damaged block
+is not copied, so that a restored one is fetched again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from braid.state.files import Files, LocalFiles
 
 
 def copies_directory() -> str:
-    """The directory that the workers of one executor share: they have one parent. Those of dead ones are removed."""
+    """The directory that the workers of one executor share: they have one parent. Removes those of dead executors."""
     root = Path(os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0])
     prefix = f"braid-copies-{os.getuid()}-"
     for other in root.glob(f"{prefix}*"):
@@ -31,7 +31,7 @@ def copies_directory() -> str:
 
 
 class LocalCopies:
-    """Maps files of any storage; `directory` holds the copies of those that are remote."""
+    """Maps files of any storage; remote ones are copied to `directory`."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class LocalCopies:
     def keep_only(self, paths: Iterable[str]) -> None:
         """Remove every other copy from the same remote directories; other queries keep theirs.
 
-        A process that still maps a copy keeps its pages until it lets go.
+        A process that still maps a removed copy keeps its pages until it unmaps them.
         """
         if isinstance(self._files, LocalFiles) or not self._directory.exists():
             return
@@ -64,7 +64,7 @@ class LocalCopies:
         return self._directory / f"{_digest(directory)}-{_digest(name)}.block"
 
     def _fetch(self, path: str, copy: Path) -> pa.Buffer:
-        """Copy and map; mapped before it has its name, because another process may remove it at once."""
+        """Copy and map a file. It is mapped before the rename, because another process may remove it right after."""
         data = self._files.map(path)
         block = BlockReader(data, path)
         for segment in block.segments:

@@ -1,12 +1,12 @@
-"""The checkpoint directory: what lies where, and the two doors to it, reading and writing records.
+"""The checkpoint directory: its layout, and reading and writing its records.
 
 query-<n>.json        what the query is; the newest counts
 manifests/<step>      the committed state; the newest counts, one older is kept
-deltas/<step>         what the step under way has fixed
-failures/<step>       that a predicate failed in the step under way
+deltas/<step>         input and decisions of the step in progress
+failures/<step>       that a predicate failed in the step in progress
 owners/<number>       which runs have claimed the checkpoint; the newest may commit
 blocks/               the rows
-staging/              files of the step under way
+staging/              files of the step in progress
 late/<stream>/        late rows, published like results
 spark/                Spark's own checkpoint
 """
@@ -22,8 +22,9 @@ from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.records import read_record, write_record
 from braid.state.sweeping import unnamed_files
 
+# The committed state and the one before it: files that a step drops are deleted one commit later.
 KEPT_MANIFESTS = 2
-# Where something lies as soon as a batch was planned.
+# The directories of which at least one has files as soon as a batch was planned.
 STORED = ("manifests", "deltas", "failures", "blocks", "late", "spark/offsets", "spark/commits")
 
 
@@ -35,7 +36,7 @@ class Checkpoint:
         self.path = path
 
     def read_query(self) -> dict[str, Any] | None:
-        """What the checkpoint was made for; None when it is new."""
+        """The newest query record; None in a new checkpoint."""
         names = self._query_names()
         return read_record(self.files, f"{self.path}/{names[-1]}", "query record") if names else None
 
@@ -50,16 +51,16 @@ class Checkpoint:
         write_record(self.files, f"{self.path}/query-{number:06d}.json", content)
 
     def stored(self) -> list[str]:
-        """The directories that hold something of a query that has begun; none: nothing of it is stored."""
+        """The directories with files of a started query; none if nothing is stored yet."""
         return [directory for directory in STORED if self.files.list(f"{self.path}/{directory}")]
 
     def clear_sources(self) -> None:
-        """Before a query's first batch: forget what another one, which had none, left of its sources."""
+        """Before a query's first batch: remove Spark's source logs of an earlier query that never had a batch."""
         if self.files.exists(f"{self.path}/spark"):
             self.files.delete_tree(f"{self.path}/spark")
 
     def has_failed(self, step: int) -> bool:
-        """Whether a predicate failed in this step, so that a fixed one may take over."""
+        """Whether a predicate failed in this step, so that a corrected query may take the step over."""
         return self.files.exists(self._failure(step))
 
     def write_failure(self, step: int, message: str) -> None:
@@ -91,9 +92,9 @@ class Checkpoint:
         return self.files.exists(self._manifest(step))
 
     def read_delta(self, previous: Manifest | None) -> DeltaRecord | None:
-        """What the step after a manifest has fixed; None if nothing, or if the record follows another manifest.
+        """The delta record of the step after a manifest; None if there is none, or if it follows another manifest.
 
-        The latter is left by a run whose later steps were undone: the checkpoint was restored from an older copy.
+        The latter remains when the checkpoint was restored from an older copy: its step belongs to a lost history.
         """
         path = self._delta(previous.step + 1 if previous else 0)
         if not self.files.exists(path):
@@ -101,7 +102,7 @@ class Checkpoint:
         try:
             delta = DeltaRecord.from_json(read_record(self.files, path, "delta record"))
         except CorruptStateError:
-            if not self.files.exists(path):  # whoever committed the step has removed it meanwhile
+            if not self.files.exists(path):  # the run that committed the step has removed it in the meantime
                 return None
             raise
         if delta.follows != identity_of(previous):
@@ -110,7 +111,7 @@ class Checkpoint:
         return delta
 
     def write_delta(self, delta: DeltaRecord, previous: Manifest) -> DeltaRecord:
-        """Fix a step, or learn what another run fixed for it first."""
+        """Write the delta record of a step, or return the one that another run wrote first."""
         while True:
             try:
                 write_record(self.files, self._delta(delta.step), delta.to_json())
@@ -122,7 +123,7 @@ class Checkpoint:
             return delta
 
     def publish(self, moves: Iterable[Move], outside: Files) -> None:
-        """Move staged files to their final names. A source that is gone was moved before a crash, or by another run."""
+        """Move staged files to their final names. A missing source was moved before a crash, or by another run."""
         for move in moves:
             files, root = (self.files, f"{self.path}/") if move.inside else (outside, "")
             if files.exists(root + move.source):
@@ -133,7 +134,7 @@ class Checkpoint:
                         raise
 
     def forget(self, manifest: Manifest, previous: Manifest | None) -> None:
-        """After a commit: drop the records and blocks that no kept record needs."""
+        """After a commit: delete the records and blocks that no kept record needs."""
         if previous is not None:
             for file in previous.dropped:
                 self.files.delete(f"{self.path}/blocks/{file}")
@@ -142,14 +143,14 @@ class Checkpoint:
         self.files.delete(self._manifest(manifest.step - KEPT_MANIFESTS))
 
     def sweep(self, manifest: Manifest) -> int:
-        """Delete every block, staged file and record up to the manifest's step that nothing names; how many were.
+        """Delete every unreferenced block, staged file and record up to the manifest's step; returns their number.
 
-        Files of later steps may belong to another run that is still to commit them, so they stay.
+        Files of later steps stay: they may belong to another run that has not committed them yet.
         """
-        doomed = unnamed_files(self.files, self.path, manifest, KEPT_MANIFESTS)
-        for name in doomed:
+        unreferenced = unnamed_files(self.files, self.path, manifest, KEPT_MANIFESTS)
+        for name in unreferenced:
             self.files.delete(f"{self.path}/{name}")
-        return len(doomed)
+        return len(unreferenced)
 
     def _query_names(self) -> list[str]:
         return [name for name in self.files.list(self.path) if name.startswith("query-") and name.endswith(".json")]
@@ -165,5 +166,5 @@ class Checkpoint:
 
 
 def identity_of(manifest: Manifest | None) -> str:
-    """What tells a manifest from another of the same step; empty before the first."""
+    """What distinguishes a manifest from another of the same step; empty before the first step."""
     return "" if manifest is None or manifest.step < 0 else manifest.run

@@ -1,7 +1,7 @@
-"""Creating an object only if there is none of its name, on object stores that can promise it.
+"""Creating an object only if it does not exist, on object stores with conditional writes.
 
-PyArrow's filesystems cannot ask for it, so the request goes through `obstore` where that is installed. Whether the
-store keeps the promise is tried out, because some servers ignore the condition and overwrite.
+PyArrow's filesystems have no conditional writes, so the request goes through `obstore` where that is installed. Whether
+the store obeys the condition is tested first, because some servers ignore it and overwrite.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SCHEMES = ("s3", "gs", "abfs", "abfss")
 
 
 class ExclusiveWriter:
-    """Writes objects of one bucket or container that must not exist yet."""
+    """Creates objects of one bucket or container, never overwrites."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
 
     def create(self, path: str, data: bytes) -> None:
-        """FileExistsError if the object is there; `path` begins with the bucket, as PyArrow's paths do."""
+        """FileExistsError if the object exists; `path` begins with the bucket, as PyArrow's paths do."""
         try:
             obstore.put(self._store, path.partition("/")[2], data, mode="create")
         except AlreadyExistsError as error:
@@ -38,26 +38,26 @@ class ExclusiveWriter:
 
 
 def exclusive_writer(uri: str, directory: str) -> tuple[ExclusiveWriter | None, str]:
-    """The writer for a location, tried out in a directory of it; None with the reason where there is none."""
+    """The writer for a location, tested in a directory of it; None and the reason if there is none."""
     if urlparse(uri).scheme not in SCHEMES:
         return None, "this kind of storage is not known to create objects exclusively"
     if obstore is None:
         return None, "the package obstore is not installed (pip install obstore)"
     try:
         writer = ExclusiveWriter(_open(uri))
-        if _keeps_its_promise(writer, f"{directory}/.exclusive-{uuid.uuid4().hex}"):
+        if _refuses_second_write(writer, f"{directory}/.exclusive-{uuid.uuid4().hex}"):
             return writer, ""
     except (OSError, BaseError, ValueError) as error:
         return None, f"a conditional write failed: {_first_line(error)}"
-    return None, "the store overwrites objects although it is told not to"
+    return None, "the store ignores the condition of a conditional write and overwrites objects"
 
 
 def _first_line(error: Exception) -> str:
-    """What went wrong; the lines behind it show the program's inside."""
+    """The message; the lines after it are internals of the library."""
     return str(error).partition("\n")[0].rstrip(" :")
 
 
-def _keeps_its_promise(writer: ExclusiveWriter, path: str) -> bool:
+def _refuses_second_write(writer: ExclusiveWriter, path: str) -> bool:
     writer.create(path, b"1")
     try:
         writer.create(path, b"2")
@@ -81,5 +81,5 @@ def _open(uri: str) -> Any:
     if parts.scheme == "s3" and parts.username:
         config |= {"access_key_id": parts.username, "secret_access_key": parts.password or ""}
     bucket = parts.netloc.rpartition("@")[2] if parts.scheme == "s3" else parts.netloc
-    # A server without encryption is one of a test or of a closed network; the address itself says which it is.
+    # The address says whether the server is encrypted; plain HTTP is used in tests and closed networks.
     return from_url(f"{parts.scheme}://{bucket}", config=config, client_options={"allow_http": True})

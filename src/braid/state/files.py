@@ -1,4 +1,4 @@
-"""One narrow door to storage, the same on the driver and in tasks.
+"""One narrow interface to storage, the same on the driver and in tasks.
 
 A location is a plain path or a URI. `locate` turns it into a `Files` and a path on it: local storage is used
 directly (memory maps, atomic links and renames), everything else through pyarrow's filesystems. Names of
@@ -35,7 +35,7 @@ LOCAL_URI = re.compile(r"file:(?://)?(/(?!/).*)", re.DOTALL)
 
 
 class Files(Protocol):
-    """What Braid asks of storage. Paths are those `locate` returned, or made of them with `/`."""
+    """What Braid needs of storage. Paths are those `locate` returned, or extend them with `/`."""
 
     scheme: str
     atomic_rename: bool
@@ -52,13 +52,13 @@ class Files(Protocol):
     def delete_tree(self, directory: str) -> None: ...
     def make_directory(self, directory: str) -> None: ...
     def why_not_exclusive(self, directory: str) -> str:
-        """Why `write_new` could overwrite what another process writes at the same moment; empty if it cannot."""
+        """Why `write_new` could overwrite what another process writes concurrently; empty if it cannot."""
         ...
 
 
 @contextmanager
 def _explained(action: str, path: str) -> Iterator[None]:
-    """Storage errors as Braid's, with what to do; a missing file stays FileNotFoundError for the caller."""
+    """Turns storage errors into Braid's, with a hint; a missing file stays FileNotFoundError for the caller."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
@@ -71,7 +71,7 @@ def _explained(action: str, path: str) -> Iterator[None]:
 
 
 class _OutputFile(io.FileIO):
-    """A new local file whose writes say what they could not do, wherever in a writer they happen."""
+    """A new local file whose failing writes raise Braid's errors, wherever in a writer they happen."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "x")
@@ -83,7 +83,7 @@ class _OutputFile(io.FileIO):
 
 
 def _create(temporary: str, path: str) -> None:
-    """Give a whole file its name, if the name is free; some mounts know no links, and then a rename must do."""
+    """Give a complete file its name, if the name is free. Some mounts have no links; there a rename is used."""
     try:
         os.link(temporary, path)
     except OSError as error:
@@ -198,7 +198,7 @@ class ArrowFiles:
             return file.read_buffer()
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for reads at any place, without reading it whole."""
+        """The file for reads at any position, without reading all of it."""
         with _explained("read", path):
             return self.filesystem.open_input_file(path)
 
@@ -209,7 +209,7 @@ class ArrowFiles:
             yield stream
 
     def write_new(self, path: str, data: bytes) -> None:
-        """Object stores show an object when it is whole; where renames are atomic, the file is renamed when it is."""
+        """Object stores show only complete objects; where renames are atomic, the complete file is renamed."""
         if self._exclusive is not None:
             with _explained("write", path):
                 self._exclusive.create(path, data)
@@ -247,13 +247,13 @@ class ArrowFiles:
                 self.filesystem.delete_dir(directory)
 
     def make_directory(self, directory: str) -> None:
-        """S3 has none: pyarrow would write a marker for every level, also above what the credentials may write."""
+        """Not on S3: pyarrow would write a marker for every level, even above what the credentials may write."""
         if self._needs_directories:
             with _explained("create", directory):
                 self.filesystem.create_dir(directory, recursive=True)
 
     def why_not_exclusive(self, directory: str) -> str:
-        """Once this was asked, records are created exclusively where the store can."""
+        """After this call, records are created exclusively where the store supports it."""
         if self.atomic_rename or self._exclusive is not None:
             return ""
         self._exclusive, reason = exclusive_writer(self.uri, directory)
@@ -269,7 +269,7 @@ def scheme_of(location: str) -> str:
 def locate(location: str) -> tuple[Files, str]:
     """The filesystem a location is on, and its path there.
 
-    Every character stands for itself, in URIs too, as for Spark: `%20` is no space and `#` begins no fragment.
+    Every character is literal, in URIs too, as in Spark: `%20` is not a space and `#` does not begin a fragment.
     """
     scheme = scheme_of(location)
     if scheme in LOCAL_SCHEMES:
@@ -303,14 +303,14 @@ def _local_path(location: str) -> str:
 
 
 def escaped(rest: str) -> str:
-    """What follows the scheme, for a reader of URIs: the name of the host or bucket as it is, the path escaped."""
+    """The part after the scheme, for a URI parser: the host or bucket unchanged, the path escaped."""
     slashes = len(rest) - len(rest.removeprefix("://"))
     host, slash, path = rest[slashes:].partition("/")
     return rest[:slashes] + host + slash + quote(path, safe="/")
 
 
 def read_required(files: Files, path: str, what: str) -> bytes:
-    """The bytes of a file that a record names; its absence is corruption, said as such."""
+    """The bytes of a file that a record names; its absence is reported as corruption."""
     try:
         return files.read(path)
     except FileNotFoundError as error:

@@ -1,7 +1,7 @@
 """The manifest: everything that is state after a step, and the moves that publish the step's results.
 
-State after step b is manifest b and the files it names; nothing else. A delta record holds what a step has
-already fixed before it is committed, so that a replay neither reads the source nor decides again.
+State after step b is manifest b and the files it names; nothing else. A delta record has the input and the decisions of
+a step before it is committed, so that a replay neither reads the source nor decides again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 
 @dataclass(frozen=True)
 class Block:
-    """A live block: rows of one stream, or of a derived one, that came in the steps `first_step` to `last_step`.
+    """A live block: rows of one stream or intermediate result that were stored in steps `first_step` to `last_step`.
 
-    `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. Of a `held` block the
-    rows newer than the frontier of ordered results wait to be looked up.
+    `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. The rows of a
+    `buffered` block that are newer than the frontier of ordered results have not probed yet.
     """
 
     file: str
@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Move:
-    """A staged file and the name under which it is published; late rows stay inside the checkpoint, wherever it is."""
+    """A staged file and its published name; with `inside`, paths are relative to the checkpoint (late rows)."""
 
     source: str
     target: str
@@ -50,9 +50,9 @@ class Move:
 
 @dataclass(frozen=True)
 class Mark:
-    """What is known of a stream between two steps; times of events in µs, of the clock in ms.
+    """The progress of a stream between two steps; event times in µs, clock times in ms.
 
-    `oldest_us` is the smallest event time of all rows that were ever stored.
+    `oldest_us` is the smallest event time of all rows ever stored.
     """
 
     newest_us: int | None
@@ -63,7 +63,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Fanout:
-    """How many results a head's lookup of a stream gave per probing row, after those `joined` before, as seen."""
+    """Observed lookups of `stream` by rows of `delta_stream`, after the streams `joined` before it."""
 
     delta_stream: int
     stream: int
@@ -74,7 +74,7 @@ class Fanout:
 
 @dataclass(frozen=True)
 class Pressure:
-    """What a subgroup of a side asked for, more units (1) or fewer (-1), and how often in a row."""
+    """The vote of a subgroup of a side, more units (1) or fewer (-1), and how often in a row."""
 
     stream: int
     group: int
@@ -84,7 +84,7 @@ class Pressure:
 
 @dataclass(frozen=True)
 class Load:
-    """The bytes that a subgroup of a side holds."""
+    """The bytes that a subgroup of a side stores."""
 
     stream: int
     group: int
@@ -93,7 +93,7 @@ class Load:
 
 @dataclass(frozen=True)
 class FrequentKey:
-    """A key that many rows of a stream have: its 64 bits, its value as text, and about how many rows."""
+    """A frequent key of a stream: its 64 bits, its value as text, and its approximate number of rows."""
 
     key: int
     text: str
@@ -102,7 +102,7 @@ class FrequentKey:
 
 @dataclass(frozen=True)
 class KeyCounts:
-    """What was seen of a stream's keys: rows, and the most frequent keys among them, both fading from step to step."""
+    """Observed keys of a stream: number of rows, and the most frequent keys; both decay from step to step."""
 
     rows: float = 0.0
     keys: tuple[FrequentKey, ...] = ()
@@ -114,7 +114,7 @@ class KeyCounts:
 
 @dataclass(frozen=True)
 class AggregateBlock:
-    """A file of a summary's view; `generation` is the step that wrote it."""
+    """A file of the aggregate state; `generation` is the step that wrote it."""
 
     file: str
     generation: int
@@ -124,9 +124,9 @@ class AggregateBlock:
 
 @dataclass(frozen=True)
 class AggregateState:
-    """What a summary knows after a step: partial totals that add up, cut by group into `parts`, newest block last.
+    """The aggregate state after a step: partial totals, divided by group into `parts`, newest block last.
 
-    `newest_us` is the newest result time that has left.
+    `newest_us` is the newest emitted result time.
     """
 
     parts: int
@@ -142,9 +142,9 @@ class AggregateState:
 class Manifest:
     """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none).
 
-    `derivation` tells what the blocks of derived streams were made by, None where there are none. `late_rows` are
-    those of every stream so far. `owner` is the number of the run's claim to the checkpoint, `owned_since` the first
-    step it committed. `planned` identifies the rows that Spark planned for the batch.
+    `derivation` identifies the plan that made the blocks of intermediate results, None where there are none.
+    `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
+    `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
     """
 
     step: int
@@ -198,9 +198,9 @@ class Manifest:
 
 @dataclass(frozen=True)
 class DeltaRecord:
-    """What a step fixed before it was committed: its input blocks, its clock, its decisions.
+    """What a step recorded before it was committed: its input blocks, its clock, its decisions.
 
-    Of ordered results those up to `frontier_us` leave, or with `flush` all of them. `follows` is the run that committed
+    Ordered results up to `frontier_us` are emitted, or with `flush` all of them. `follows` is the run that committed
     the step before, `planned` identifies the rows that Spark planned for the batch.
     """
 

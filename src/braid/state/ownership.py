@@ -1,8 +1,8 @@
 """Which of several runs on one checkpoint may commit: the newest.
 
-A run claims the checkpoint by creating the record `owners/<number>.json`, numbered above all before it. From then on
-an older run stops before its next step or commit. A commit that was checked just before the claim may still follow
-it: one step at most, which the newer run finds and takes over as its own past.
+A run claims the checkpoint by creating the record `owners/<number>.json` with a number above all earlier ones. From
+then on an older run stops before its next step or commit. A commit that was checked just before the claim may still
+follow it: at most one step, which the newer run finds and continues from.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from braid.state.records import read_record, write_record
 
 DIRECTORY = "owners"
 KEPT_OWNERS = 20
-"""Older records say nothing that counts; some are kept for whoever asks who ran when."""
+"""Only the newest record decides; older ones are kept as a history of runs."""
 CLAIMS = 100
-"""More runs than that starting at the same moment mean that the store does not create files exclusively."""
+"""More lost races in a row mean that the store does not create files exclusively."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Ownership:
     number: int
 
     def require(self) -> None:
-        """TakenOverError if a newer run has claimed the checkpoint, or the claim is gone with the old directory."""
+        """TakenOverError if a newer run has claimed the checkpoint, or if the claim was deleted with its directory."""
         numbers = _numbers(self.files, self.path)
         if numbers and numbers[-1] > self.number:
             newer = read_record(self.files, _record(self.path, numbers[-1]), "owner record")

@@ -1,7 +1,7 @@
 """Records: small checksummed JSON files that are written once and never changed.
 
-The first line is the checksum of the second. A record that exists is whole; a record that fails its
-checksum is reported, never used.
+The first line is the checksum of the second. A record that exists is complete; a record that fails its checksum is
+reported, never used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from braid.state.files import Files, read_required
 
 
 def write_record(files: Files, path: str, content: dict[str, Any]) -> None:
-    """Create the record; FileExistsError if it is there already."""
+    """Create the record; FileExistsError if it exists."""
     body = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
     files.write_new(path, xxhash.xxh3_64_hexdigest(body).encode() + b"\n" + body)
 

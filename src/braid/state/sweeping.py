@@ -1,8 +1,8 @@
 """Which files of a checkpoint no run can still need.
 
-A file's name begins with its run and its step. Once a step is committed, what was written for it and is named by no
-record can never be named: the step has its one manifest. Of a step that is not committed nothing is known to be
-useless, because another run may be about to commit it.
+A file's name begins with its run and its step. A step has one manifest: once it is committed, a file that was written
+for the step and is named by no record will never be named. Files of an uncommitted step may still be needed, because
+another run may be about to commit it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECORD = re.compile(r"\.?(\d{12})\.json")
 
 
 def step_of(name: str) -> int | None:
-    """The step a task wrote a file for; None if the name is none of Braid's."""
+    """The step a task wrote a file for; None if the name is not one of Braid's."""
     found = TASK_FILE.match(name)
     return int(found[1]) if found else None
 
@@ -25,7 +25,7 @@ def step_of(name: str) -> int | None:
 def unnamed_files(files: Files, path: str, manifest: Manifest, kept: int) -> list[str]:
     """The files up to the manifest's step that it does not name, and the manifests older than the newest `kept`."""
     named = _named(manifest)
-    doomed = [
+    unnamed = [
         f"{directory}/{name}"
         for directory in ("blocks", "staging")
         for name in files.list(f"{path}/{directory}")
@@ -34,10 +34,10 @@ def unnamed_files(files: Files, path: str, manifest: Manifest, kept: int) -> lis
     for directory, newest in (("deltas", manifest.step), ("manifests", manifest.step - kept)):
         for name in files.list(f"{path}/{directory}"):
             found = RECORD.match(name)
-            half = found is not None and found[0] != name
-            if _is_over(int(found[1]) if found else None, manifest.step if half else newest):
-                doomed.append(f"{directory}/{name}")
-    return doomed
+            is_temporary = found is not None and found[0] != name
+            if _is_over(int(found[1]) if found else None, manifest.step if is_temporary else newest):
+                unnamed.append(f"{directory}/{name}")
+    return unnamed
 
 
 def _is_over(step: int | None, newest: int) -> bool:
@@ -45,7 +45,7 @@ def _is_over(step: int | None, newest: int) -> bool:
 
 
 def _named(manifest: Manifest) -> set[str]:
-    """What the manifest needs, and what it dropped: the manifest before it needs that, until the next commit."""
+    """Files that the manifest needs, and those it dropped: the manifest before it needs them until the next commit."""
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
     if manifest.aggregate is not None:

@@ -42,7 +42,9 @@ def rank(
         return Ranked(tuple(rank_indexes))
     answers = cluster.rank(RankCommand(step, run, tuple(due), tuple(rank_indexes), before_us, until_us))
     require_success(plan, answers, step)
-    made = {rank_index["stream"]: RankIndexFile(**rank_index) for answer in answers for rank_index in answer["rulers"]}
+    made = {
+        rank_index["stream"]: RankIndexFile(**rank_index) for answer in answers for rank_index in answer["rank_indexes"]
+    }
     kept = [rank_index for rank_index in rank_indexes if rank_index.stream not in made]
     replaced = tuple(rank_index.file for rank_index in rank_indexes if rank_index.stream in made)
     return Ranked((*kept, *made.values()), replaced)

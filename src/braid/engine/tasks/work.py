@@ -257,7 +257,7 @@ def run_rank(plan: JoinPlan, slots: int, locations: Locations, command: RankComm
     def work() -> dict[str, Any]:
         own = [stream for place, stream in enumerate(plan.row_based) if place % slots == task.partition]
         made = [rank_rows(plan, command, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
-        return {"slot": task.partition, "rulers": [rank_index for rank_index in made if rank_index is not None]}
+        return {"slot": task.partition, "rank_indexes": [rank_index for rank_index in made if rank_index is not None]}
 
     return with_task_errors(work)
 

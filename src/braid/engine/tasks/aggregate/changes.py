@@ -23,10 +23,10 @@ from braid.kernels.aggregation import (
     HASH,
     TIME,
     add_up,
+    distinct_counts,
     finish,
     group_hashes,
     group_names,
-    newly_counted,
     nothing_of,
 )
 from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
@@ -94,7 +94,7 @@ class SlotChanges:
         for number, call in enumerate(self._aggregation.sets, start=1):
             if number in fresh:
                 novel = self._parts.novel(number, fresh[number])
-                main.append(newly_counted(call, novel))
+                main.append(distinct_counts(call, novel))
                 added[number] = novel.drop_columns([TIME])
         rows = pa.concat_tables(main, promote_options="default")
         added[0] = add_up(self._aggregation, 0, [rows.drop_columns([TIME])])

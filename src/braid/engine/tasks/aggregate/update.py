@@ -23,11 +23,11 @@ from braid.kernels.aggregation import (
     FRESH,
     TIME,
     add_up,
+    distinct_counts,
     finish,
     group_hashes,
     group_names,
     marked_as,
-    newly_counted,
     nothing_of,
     only_group,
     total_of_nothing,
@@ -87,7 +87,7 @@ class SlotUpdate:
         for number, call in enumerate(self._aggregation.sets, start=1):
             if number in fresh:
                 added[number] = self._parts.novel(number, fresh[number])
-                main.append(newly_counted(call, added[number]))
+                main.append(distinct_counts(call, added[number]))
         added[0] = add_up(self._aggregation, 0, main)
         known = self._parts.known(0, added[0], group_hashes(added[0]))
         totals = add_up(self._aggregation, 0, [marked_as(1, added[0]), marked_as(0, known)])

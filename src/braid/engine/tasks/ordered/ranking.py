@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from braid.engine.commands import RankCommand
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.ranks import RankIndex, line_up, make_ruler
+from braid.kernels.ranks import RankIndex, make_rank_index, rank_order
 from braid.kernels.times import count_up_to
 from braid.plan.join import JoinPlan, id_column
 from braid.state.blocks import BlockWriter
@@ -45,7 +45,7 @@ def rank_rows(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentS
 
 def open_rank_index(plan: JoinPlan, stream: int, file: str, store: SegmentStore) -> RankIndex:
     """A rank index in memory, for lookups."""
-    return make_ruler(*_read(store, file), plan.streams[stream].window_rows or 0)
+    return make_rank_index(*_read(store, file), plan.streams[stream].window_rows or 0)
 
 
 def _fresh(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentStore) -> tuple[Numbers, Numbers] | None:
@@ -64,7 +64,7 @@ def _fresh(plan: JoinPlan, command: RankCommand, stream: int, store: SegmentStor
         return None
     ids = rows.column(id_column(stream)).to_numpy()
     times = rows.column(plan.streams[stream].time).cast(pa.int64()).to_numpy()
-    order_of_rows = line_up(times, rows.drop_columns([id_column(stream)]))
+    order_of_rows = rank_order(times, rows.drop_columns([id_column(stream)]))
     return times[order_of_rows], ids[order_of_rows]
 
 
