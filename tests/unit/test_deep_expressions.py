@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 from braid.kernels.evaluate import can_raise, evaluate, tileable
 from braid.kernels.vectors import Vector
 from braid.plan.explain import render
-from braid.plan.expressions import DEEPEST, Call, Column, Constant, Expression, columns_of, depth_of, walk
+from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, columns_of, depth_of, walk
 
 X = Column("o.x", 0, "double")
 
@@ -32,20 +32,20 @@ def branches(count: int) -> Expression:
     return result
 
 
-@pytest.mark.parametrize("make", [lambda: total(DEEPEST), lambda: branches(DEEPEST - 2)], ids=["sum", "case"])
+@pytest.mark.parametrize("make", [lambda: total(MAX_DEPTH), lambda: branches(MAX_DEPTH - 2)], ids=["sum", "case"])
 def test_the_deepest_expression_is_used_like_any(make: Callable[[], Expression]) -> None:
     expression = make()
-    assert depth_of(expression) == DEEPEST
+    assert depth_of(expression) == MAX_DEPTH
     assert pickle.loads(pickle.dumps(expression)) == expression
     assert cloudpickle.loads(cloudpickle.dumps(expression)) == expression
     assert hash(expression) == hash(make())
-    assert len(render(expression)) > DEEPEST
+    assert len(render(expression)) > MAX_DEPTH
     assert columns_of(expression) == (X,)
     assert tileable(expression)
     assert not can_raise(expression)
     values = np.array([0.0, 3.0, 1e6])
     found = evaluate(expression, lambda _: Vector(values)).values
-    expected = values * DEEPEST if expression == total(DEEPEST) else [0.0, 6.0, -1.0]
+    expected = values * MAX_DEPTH if expression == total(MAX_DEPTH) else [0.0, 6.0, -1.0]
     assert np.array_equal(found, expected)
 
 

@@ -26,7 +26,7 @@ from braid.errors import (
     UnknownStreamError,
     UnsupportedExpressionError,
 )
-from braid.plan.expressions import DEEPEST, Column, Constant, Expression
+from braid.plan.expressions import MAX_DEPTH, Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 
 # 1,000 are planned with the stack that threads of the JVM have by default, 2,000 are not.
@@ -179,7 +179,7 @@ class Analyzer:
         try:
             return translate(node, self._names.by_flat_name, self._resolver.zone), ""
         except TooDeep:
-            return None, f"nested deeper than {DEEPEST} levels"
+            return None, f"nested deeper than {MAX_DEPTH} levels"
 
     def _outputs(self, text: str) -> Iterator[Output]:
         parsed = self._resolver.parse(text, "selection")

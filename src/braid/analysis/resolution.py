@@ -29,7 +29,7 @@ Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
 _MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
 # Levels that Spark parses, analyses and evaluates with the stack its threads have by default; 500 chained sums pass.
-DEEPEST = 400
+MAX_DEPTH = 400
 # 1,000 branches are planned within a heap of 1 GB, 5,000 are not.
 MOST_BRANCHES = 1_000
 TOO_COMPLEX = "FAILED_TO_PARSE_TOO_COMPLEX"
@@ -158,9 +158,9 @@ def leaves(node: Node) -> tuple[Node, ...]:
 
 
 def _refuse_deep(parsed: Node, text: str, place: Place) -> None:
-    if parsed.depth > DEEPEST:
+    if parsed.depth > MAX_DEPTH:
         raise UnsupportedExpressionError(
-            f"The {place} {excerpt(text)} is nested {parsed.depth} levels deep, and at most {DEEPEST} are possible.",
+            f"The {place} {excerpt(text)} is nested {parsed.depth} levels deep, and at most {MAX_DEPTH} are possible.",
             "Every operator of a chain such as a + b + c is a level; ANDs, ORs, items of IN, branches of CASE are not.",
             "compute a part of it as a column of a stream's DataFrame.",
         )

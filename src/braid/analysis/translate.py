@@ -12,7 +12,7 @@ from typing import Any
 from braid.analysis.catalyst import Node, NotConstant, operands
 from braid.kernels.evaluate import can_raise
 from braid.kernels.vectors import decimal_digits
-from braid.plan.expressions import DEEPEST, Call, Column, Constant, Expression, Function, depth_of
+from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, depth_of
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -97,12 +97,12 @@ class _Translation:
         self.depth = 0
 
     def of(self, node: Node) -> Expression:
-        if self.depth > DEEPEST:
+        if self.depth > MAX_DEPTH:
             raise TooDeep
         self.depth += 1
         found = self._translated(node)
         self.depth -= 1
-        if self.depth == 0 and depth_of(found) > DEEPEST:
+        if self.depth == 0 and depth_of(found) > MAX_DEPTH:
             raise TooDeep
         return found
 

@@ -1,10 +1,10 @@
-"""From the question to the plan: the rules in their order.
+"""From the logical plan to the physical plan: the rules in their order.
 
-order conjuncts      what is about one stream comes first: it guards what is about several
-push selections      what one stream alone decides, and cannot raise, is decided at ingest
+order conjuncts      conjuncts on one stream come first: they guard those on more streams
+push selections      a conjunct on one stream that cannot raise is evaluated at ingest
 gather key parts     equalities become classes of sides that are equal in every result
 bound retention      how long a row may wait for a partner, from windows and comparisons of event times
-prune columns        only what a conjunct or the selection still reads is stored
+prune columns        only columns that a conjunct or the selection still reads are stored
 require columns      a row with a null that no result can have is not stored
 choose indexes       how each stream's rows are sorted
 """
@@ -28,7 +28,7 @@ STRICT = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negat
 
 
 def build_plan(logical_plan: LogicalPlan, pushdown: bool = True) -> JoinPlan:
-    """The plan of an analysed question; without `pushdown` every conjunct is decided where rows meet."""
+    """The physical plan; without `pushdown` every conjunct is evaluated on joined rows."""
     logical_plan = replace(logical_plan, conjuncts=_own_first(logical_plan.conjuncts))
     streams, conjuncts = logical_plan.streams, logical_plan.conjuncts
     pushed = tuple(_pushed(conjuncts, stream.number) if pushdown else () for stream in streams)
@@ -54,10 +54,10 @@ def build_plan(logical_plan: LogicalPlan, pushdown: bool = True) -> JoinPlan:
 
 
 def _own_first(conjuncts: tuple[Conjunct, ...]) -> tuple[Conjunct, ...]:
-    """What is about one stream before what is about several, as written otherwise.
+    """Conjuncts on one stream before those on more streams; otherwise as written.
 
-    Spark filters the sides of a join before it evaluates its condition, so such a conjunct guards those written
-    before it too.
+    Spark filters the sides of a join before it evaluates the condition, so such a conjunct also guards those written
+    before it.
     """
     return tuple(sorted(conjuncts, key=lambda conjunct: len(conjunct.streams) > 1))
 
@@ -105,7 +105,7 @@ def _needed(logical_plan: LogicalPlan, stream: LogicalStream, pushed: tuple[int,
 
 
 def _required(conjuncts: tuple[Conjunct, ...], parts: tuple[KeyPart, ...], stream: int) -> tuple[str, ...]:
-    """Columns whose null makes a conjunct null, and the hashes of key parts that must not be null."""
+    """Columns whose NULL makes a conjunct NULL, and the hashes of key parts that must not be NULL."""
     names: dict[str, None] = {}
     for conjunct in conjuncts:
         if conjunct.expression is not None:
@@ -119,7 +119,7 @@ def _required(conjuncts: tuple[Conjunct, ...], parts: tuple[KeyPart, ...], strea
 
 
 def _strict_columns(expression: Expression) -> list[Column]:
-    """The columns that are null in no row for which the expression is true."""
+    """The columns that are never NULL in a row for which the expression is true."""
     if not isinstance(expression, Call):
         return [expression] if isinstance(expression, Column) else []
     if expression.function == "and":

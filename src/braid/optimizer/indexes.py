@@ -1,4 +1,4 @@
-"""Which sort orders are kept: of a stream one for every other it may be looked up from, of a derived stream one."""
+"""Which sort orders are kept: one per stream that may look it up, and one for an intermediate result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.plan.predicate import Conjunct
 def build_indexes(
     stream: int, time: Column, parts: Sequence[KeyPart], conjuncts: Sequence[Conjunct], bounds: Bounds
 ) -> tuple[Index, ...]:
-    """The indexes of a stream. The first is the order its rows are stored in."""
+    """The indexes of a stream. Its rows are stored in the order of the first."""
     found: dict[Index, None] = {}
     for other in range(len(bounds)):
         if other != stream:
@@ -24,7 +24,7 @@ def build_indexes(
     return tuple(found)
 
 
-def derived_index(
+def intermediate_index(
     members: Sequence[int],
     probing_stream: int,
     times: Sequence[Column],
@@ -32,7 +32,7 @@ def derived_index(
     conjuncts: Sequence[Conjunct],
     bounds: Bounds,
 ) -> Index:
-    """The order of a derived stream, for the one stream whose rows look it up; of event times the closest bounded."""
+    """The index of an intermediate result for its probing stream; of event times it uses the most tightly bounded."""
     shared = tuple(part.number for part in parts if probing_stream in part.streams and part.streams & set(members))
     closest = min(members, key=lambda member: _closeness(bounds, member, probing_stream))
     timed = _closeness(bounds, closest, probing_stream) < (2, 0)
@@ -40,7 +40,7 @@ def derived_index(
 
 
 def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conjunct]) -> list[Range]:
-    """What the conjuncts say about numbers of `stream`, using only rows of the `joined` streams."""
+    """The ranges that the conjuncts imply for numbers of `stream`, given rows of the `joined` streams."""
     found = []
     for position, conjunct in enumerate(conjuncts):
         for candidate in ranges_of(conjunct, position, stream):
@@ -51,7 +51,7 @@ def usable_ranges(stream: int, joined: frozenset[int], conjuncts: Sequence[Conju
 
 
 def _closeness(bounds: Bounds, member: int, probing_stream: int) -> tuple[int, int]:
-    """How little the event times of two streams may differ: the ends that are open, and the width of the others."""
+    """How tightly the event times of two streams are bounded: the number of open ends, and the width of the others."""
     ends = (bounds[member][probing_stream], bounds[probing_stream][member])
     return sum(end is None for end in ends), sum(end for end in ends if end is not None)
 
@@ -59,7 +59,7 @@ def _closeness(bounds: Bounds, member: int, probing_stream: int) -> tuple[int, i
 def _best_number(
     streams: Sequence[int], other: int, time: Column, conjuncts: Sequence[Conjunct], keyed: bool, timed: bool
 ) -> Expression:
-    """The number to range over: a band first, then time where it is bounded, then an inequality."""
+    """The number that ranges are searched on: of a band, else time where it is bounded, else of an inequality."""
     plain = [conjunct for conjunct in conjuncts if not (keyed and conjunct.equality is not None)]
     sides: dict[Expression, set[str]] = {}
     for found in (range for stream in streams for range in usable_ranges(stream, frozenset({other}), plain)):

@@ -1,13 +1,13 @@
-"""Join sequences: for each head the order in which the other streams are looked up, and how.
+"""Join orders: for each delta stream the order in which the other streams are looked up, and how.
 
-The order is greedy: at every step the stream from which the fewest matches per row are expected. What has been
-seen counts first; before anything was seen, an equality is expected to give 1 match a row, a band 10, a time
-range or inequality 1,000, a nested loop 1,000,000.
+The order is greedy: the next stream is the one with the fewest expected matches per row. Observed fan-outs are used
+first. Without observations an equality is expected to give 1 match per row, a band 10, a time range or inequality
+1,000, a nested loop 1,000,000.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 
 from braid.optimizer.indexes import usable_ranges
 from braid.optimizer.ranges import Range
@@ -16,28 +16,28 @@ from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, Pr
 from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
 
-ENOUGH_PROBES = 1000.0
+# Fan-outs of fewer probing rows are too noisy to change an order.
+MIN_PROBES = 1000.0
 
 Order = tuple[int, ...]
 Seen = dict[tuple[int, int, tuple[int, ...]], float]
 
 
-def choose_join_orders(plan: JoinPlan, fanouts: Several[Fanout]) -> tuple[Order, ...]:
-    """For each head the streams in the order they are looked up.
+def choose_join_orders(plan: JoinPlan, fanouts: Sequence[Fanout]) -> tuple[Order, ...]:
+    """For each delta stream the streams in the order they are looked up.
 
-    What was seen of a lookup counts only after the same streams: a chain's end has few partners after its middle, and
-    every row of the window before it.
+    An observed fan-out is used only after the same joined streams: the end of a chain has few partners after its
+    middle, but every row of the window before it.
     """
     seen = seen_matches(fanouts)
-    everything = range(len(plan.streams))
+    streams = range(len(plan.streams))
     return tuple(
-        greedy_order(plan, delta_stream, [n for n in everything if n != delta_stream], seen)
-        for delta_stream in everything
+        greedy_order(plan, delta_stream, [n for n in streams if n != delta_stream], seen) for delta_stream in streams
     )
 
 
-def build_probe_orders(plan: JoinPlan, join_orders: Several[Order]) -> list[ProbeOrder]:
-    """The join steps of every head; shorter sequences start later, so that all end together."""
+def build_probe_orders(plan: JoinPlan, join_orders: Sequence[Order]) -> list[ProbeOrder]:
+    """The probe order of every delta stream; shorter ones start later, so that all end together."""
     rounds = max(len(order) for order in join_orders)
     return [
         build_probe_order(plan, delta_stream, order, rounds - len(order))
@@ -46,7 +46,7 @@ def build_probe_orders(plan: JoinPlan, join_orders: Several[Order]) -> list[Prob
 
 
 def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: int = 0) -> ProbeOrder:
-    """The join steps of a head for a given order of streams and derived streams."""
+    """The probe order of a delta stream for a given order of streams and intermediate results."""
     joined: list[tuple[int, ...]] = [(delta_stream,)]
     probes = []
     for number in order:
@@ -56,7 +56,7 @@ def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: in
 
 
 def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
-    """How rows of the `joined` streams, already together, look up a stream or derived stream."""
+    """How joined rows of the `joined` streams look up a stream or intermediate result."""
     number, keys = _choose_index(plan, joined, stream)
     index = plan.indexes(stream)[number]
     ranges = [r for r in _ranges(plan, joined, stream) if r.number == index.range]
@@ -74,40 +74,40 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
     )
 
 
-def seen_matches(fanouts: Several[Fanout]) -> Seen:
-    """The matches a row that lookups gave, where enough were seen to believe it."""
-    return {(f.delta_stream, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= ENOUGH_PROBES}
+def seen_matches(fanouts: Sequence[Fanout]) -> Seen:
+    """The observed matches per probing row, of lookups with enough probing rows."""
+    return {(f.delta_stream, f.stream, f.joined): f.matches / f.probes for f in fanouts if f.probes >= MIN_PROBES}
 
 
-def greedy_order(plan: JoinPlan, delta_stream: int, others: Several[int], seen: Seen) -> Order:
-    """Some streams in the order in which the fewest matches per row of the head are expected."""
-    joined, left = [delta_stream], list(others)
-    while left:
-        best = min(left, key=lambda stream: expected_matches(plan, delta_stream, tuple(joined), stream, seen))
+def greedy_order(plan: JoinPlan, delta_stream: int, others: Sequence[int], seen: Seen) -> Order:
+    """The given streams, at each position the one with the fewest expected matches per row."""
+    joined, remaining = [delta_stream], list(others)
+    while remaining:
+        best = min(remaining, key=lambda stream: expected_matches(plan, delta_stream, tuple(joined), stream, seen))
         joined.append(best)
-        left.remove(best)
+        remaining.remove(best)
     return tuple(joined[1:])
 
 
 def expected_matches(plan: JoinPlan, delta_stream: int, joined: tuple[int, ...], stream: int, seen: Seen) -> float:
-    """The matches that a row of the `joined` streams finds in another, as seen, or else as its access path promises."""
+    """The matches of a row of the `joined` streams in another stream: observed, or else expected of its access path."""
     known = seen.get((delta_stream, stream, tuple(sorted(joined))))
     return expected_access(plan, joined, stream) if known is None else known
 
 
 def expected_access(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> float:
-    """The matches that the access path of a lookup promises before any was seen."""
+    """The matches expected of a lookup's access path, without observations."""
     return EXPECTED_MATCHES[build_probe(plan, joined, stream).access]
 
 
 def _ranges(plan: JoinPlan, joined: tuple[int, ...], number: int) -> list[Range]:
-    """What the conjuncts say about numbers of a stored row, given rows of the joined streams."""
+    """The ranges that the conjuncts imply for numbers of a stored row, given rows of the joined streams."""
     streams = frozenset(joined)
     return [found for member in plan.members(number) for found in usable_ranges(member, streams, plan.conjuncts)]
 
 
 def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """The index with the most key parts the joined rows can give; then the one with a usable range."""
+    """The index with the most key parts that the joined rows provide; among equals the one with a usable range."""
     ranged = {r.number for r in _ranges(plan, joined, stream)}
     best: tuple[tuple[int, bool, int], int, tuple[tuple[int, int], ...]] | None = None
     for number, index in enumerate(plan.indexes(stream)):
@@ -118,9 +118,9 @@ def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple
                 keys.append((part, source))
         if len(keys) < len(index.parts):
             continue
-        worth = (len(keys), index.range in ranged, -number)
-        if best is None or worth > best[0]:
-            best = (worth, number, tuple(keys))
+        rank = (len(keys), index.range in ranged, -number)
+        if best is None or rank > best[0]:
+            best = (rank, number, tuple(keys))
     return (0, ()) if best is None else best[1:]
 
 
@@ -141,9 +141,9 @@ def _access(
 
 
 def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> list[int]:
-    """The conjuncts that can be decided now and could not before; pushed ones are decided at ingest.
+    """The conjuncts that can be evaluated now and could not before; pushed ones are evaluated at ingest.
 
-    What is about the members of a derived stream alone was decided when its rows were found.
+    Conjuncts on members of an intermediate result alone were evaluated when its rows were found.
     """
     before, members = frozenset(joined), frozenset(plan.members(stream))
     after = before | members
@@ -161,7 +161,7 @@ def _newly_applicable(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> l
 def _decidable(plan: JoinPlan, number: int, joined: frozenset[int]) -> bool:
     """Whether a conjunct may be evaluated on rows of these streams.
 
-    One that can raise waits for every conjunct that cannot, and for those written before it: any may be its guard.
+    One that can raise waits for every conjunct that cannot raise, and for those written before it: each may guard it.
     """
     conjunct = plan.conjuncts[number]
     if not _may_raise(conjunct):
@@ -171,7 +171,7 @@ def _decidable(plan: JoinPlan, number: int, joined: frozenset[int]) -> bool:
 
 
 def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], stream: int) -> bool:
-    """Whether looking up by a single exact key already decides this equality: of both its streams, without NULLs.
+    """Whether a lookup by a single exact key already enforces this equality, on both its streams and without NULLs.
 
     Another joined stream of the same part may not have been compared with the key's source yet.
     """
@@ -186,7 +186,7 @@ def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], st
 
 
 def _never_null(plan: JoinPlan, side: Side) -> bool:
-    """Whether stored rows have no NULL in this side: a required column, perhaps cast."""
+    """Whether stored rows have no NULL in this side: it is a required column, or a cast of one."""
     expression = side.expression
     while isinstance(expression, Call) and expression.function == "cast":
         expression = expression.arguments[0]
@@ -194,20 +194,20 @@ def _never_null(plan: JoinPlan, side: Side) -> bool:
 
 
 def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:
-    """What cannot raise first, here and then in the JVM; then what can, in the order it was written."""
-    calm = [n for n in numbers if not _may_raise(plan.conjuncts[n])]
-    stages = [Stage("python", tuple(n for n in calm if not plan.conjuncts[n].in_jvm))]
-    in_jvm = tuple(n for n in calm if plan.conjuncts[n].in_jvm)
+    """First the conjuncts that cannot raise, in Python, then in the JVM; then the others in the order written."""
+    safe = [n for n in numbers if not _may_raise(plan.conjuncts[n])]
+    stages = [Stage("python", tuple(n for n in safe if not plan.conjuncts[n].in_jvm))]
+    in_jvm = tuple(n for n in safe if plan.conjuncts[n].in_jvm)
     if in_jvm:
         stages.append(Stage("jvm", in_jvm))
     for number in numbers:
-        if number not in calm:
+        if number not in safe:
             _append(stages, plan.conjuncts[number], number)
     return tuple(stages)
 
 
 def _append(stages: list[Stage], conjunct: Conjunct, number: int) -> None:
-    """Stay where the previous conjunct ran if this one can run there too."""
+    """Add a conjunct to the last stage if it can run there, else to a new one."""
     last = stages[-1]
     can_stay = conjunct.function is None if last.place == "jvm" else not conjunct.in_jvm
     if can_stay:

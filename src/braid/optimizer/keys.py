@@ -1,7 +1,7 @@
 """Key parts: the equalities of a query, gathered into classes of sides that are all equal in a result.
 
-`r.k = s.k AND s.k = t.k` is one part with three sides, so r can look t up directly. A part holds at most one
-side of a stream; a null-safe equality stands alone, because its NULLs match.
+`r.k = s.k AND s.k = t.k` is one part with three sides, so r can look up t directly. A part has at most one side per
+stream. A null-safe equality is a part of its own, because its NULLs match.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from braid.plan.predicate import Conjunct, Equality, Side
 
 
 def build_parts(conjuncts: Sequence[Conjunct]) -> tuple[KeyPart, ...]:
-    """The key parts of a query. Sides that can raise take no part: they are only checked."""
+    """The key parts of a query. Equalities with sides that can raise are excluded: they are only checked."""
     classes: list[dict[int, Side]] = []
     alone: list[Equality] = []
     for conjunct in conjuncts:
@@ -44,7 +44,7 @@ def _exact(side: Side) -> bool:
 
 
 def _unite(classes: list[dict[int, Side]], equality: Equality) -> None:
-    """Add both sides to a class that holds one of them, or merge two; else start a class."""
+    """Add a side to the class of the other, or merge their two classes, or start a class with both."""
     left, right = equality.left, equality.right
     left_class = _class_of(classes, left)
     right_class = _class_of(classes, right)

@@ -1,8 +1,8 @@
-"""Ranges: what a comparison says about one number of a stream, given rows of the others.
+"""Ranges: the bounds that a comparison implies for one number of a stream, given rows of the others.
 
-A comparison is read as `sum of terms <= 0`. When exactly one term belongs to the looked-up stream, the others
-bound it. Sums are taken in double precision and widened by the rounding they and Spark's own evaluation may
-suffer, so a range never loses a match; the exact comparison still runs on every candidate.
+A comparison is rewritten as `sum of terms <= 0`. When exactly one term belongs to the looked-up stream, the others
+bound it. Sums are computed in double precision and widened by the possible rounding errors of both this computation and
+Spark's, so a range never loses a match. The exact comparison still runs on every candidate.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from braid.plan.predicate import Conjunct
 
 DOUBLE_EPSILON = 2.0**-52
 FLOAT_EPSILON = 2.0**-23
+# Operations of the range search itself that may round, beside those of the comparison.
 ROUNDING_STEPS = 8
 RANGE_TYPES = frozenset(
     {"tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "interval"}
@@ -40,7 +41,7 @@ class Range:
 
 
 def ranges_of(conjunct: Conjunct, position: int, stream: int) -> tuple[Range, ...]:
-    """What the conjunct says about numbers of `stream`; nothing if it is not a comparison that can be turned."""
+    """The ranges that the conjunct implies for numbers of `stream`; none if no comparison can be solved for one."""
     known = conjunct.implied if conjunct.expression is None else conjunct.expression
     return () if known is None else tuple(_merge(_ranges(known, position, stream)))
 
@@ -57,10 +58,10 @@ def _ranges(expression: Expression, position: int, stream: int) -> list[Range]:
     if magnitude is not None:
         inside, limit = magnitude
         return [
-            *_turn(inside, limit, "le", position, stream),
-            *_turn(inside, _negated(limit), "ge", position, stream),
+            *_solve(inside, limit, "le", position, stream),
+            *_solve(inside, _negated(limit), "ge", position, stream),
         ]
-    return _turn(left, right, expression.function, position, stream)
+    return _solve(left, right, expression.function, position, stream)
 
 
 def _absolute(left: Expression, right: Expression, function: str) -> tuple[Expression, Expression] | None:
@@ -80,7 +81,8 @@ def _negated(limit: Expression) -> Expression:
     return Call("negate", (limit,), limit.type)
 
 
-def _turn(left: Expression, right: Expression, function: str, position: int, stream: int) -> list[Range]:
+def _solve(left: Expression, right: Expression, function: str, position: int, stream: int) -> list[Range]:
+    """`left function right`, solved for the only term of `stream`; empty if there is not exactly one."""
     terms = _terms(left, 1)
     others = _terms(right, -1)
     if terms is None or others is None:
@@ -116,7 +118,7 @@ def _bound(own: Term, rest: list[Term], offset: float, function: str, position: 
 
 
 def _terms(expression: Expression, sign: int) -> list[Term] | None:
-    """The expression as a sum of signed terms; None when it has a part that ranges cannot use."""
+    """The expression as a sum of signed terms; None if a part of it cannot be used in ranges."""
     if isinstance(expression, Call) and expression.function in ("add", "subtract"):
         if _may_wrap(expression):
             return None
@@ -143,7 +145,7 @@ def _usable(expression: Expression) -> bool:
 
 
 def _may_wrap(call: Call) -> bool:
-    """Whether integer overflow would go round silently, which no range can follow."""
+    """Whether integer overflow would wrap around silently, which a range cannot represent."""
     return not call.ansi and call.type not in ("float", "double", "timestamp", "timestamp_ntz", "interval")
 
 
@@ -157,21 +159,21 @@ def _sum(constants: list[Term]) -> float | None:
 
 
 def _capacity(left: Expression, right: Expression) -> int | None:
-    """The largest value every integer operation of the comparison can hold; None when there is none."""
+    """The largest value that fits every integer operation of the comparison; None if it has no such operation."""
     calls = [node for side in (left, right) for node in walk(side) if isinstance(node, Call)]
     sums = [call.type for call in calls if call.function in ("add", "subtract", "negate", "abs")]
     return min((INTEGER_CAPACITY[kind] for kind in sums if kind in INTEGER_CAPACITY), default=None)
 
 
 def _epsilon(left: Expression, right: Expression) -> float:
-    """The rounding of every operation that Spark or the range may do, relative to the sum of magnitudes."""
+    """A bound on the rounding errors of Spark and of the range, relative to the sum of magnitudes."""
     nodes = [node for side in (left, right) for node in walk(side)]
     steps = ROUNDING_STEPS + len(nodes)
     return steps * (FLOAT_EPSILON if any(node.type == "float" for node in nodes) else DOUBLE_EPSILON)
 
 
 def _merge(ranges: list[Range]) -> list[Range]:
-    """Bounds on the same number together."""
+    """Combines the bounds on the same number."""
     merged: dict[Expression, Range] = {}
     for found in ranges:
         earlier = merged.get(found.number)

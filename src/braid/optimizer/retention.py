@@ -1,7 +1,7 @@
 """How long a row can still find a partner, from windows and from comparisons of event times.
 
-`bounds[i][j]` is the most by which a row of stream j may be newer than the row of stream i it joins. Windows give
-some of them, comparisons of event times others, and chains of both the rest (shortest paths).
+`bounds[i][j]` is the largest amount by which a row of stream j may be newer than the row of stream i it joins. Windows
+give some bounds, comparisons of event times others, and chains of both the rest (shortest paths).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from braid.plan.predicate import Conjunct
 
 Bounds = tuple[tuple[int | None, ...], ...]
 Reach = list[list[int | float]]
-"""Microseconds, exact however long they are; infinity for no bound."""
+"""Microseconds as exact integers; infinity means no bound."""
 EXACT_DOUBLES = 2**53
 
 
@@ -70,7 +70,7 @@ def _tighten(reach: Reach, times: Sequence[Column], conjunct: Conjunct, position
 
 
 def _time_stream(bound: Bound, times: Sequence[Column]) -> int | None:
-    """The stream whose event time alone bounds, if that is what the bound is."""
+    """The stream whose event time is the only term of the bound; None for other bounds."""
     if bound.minus or len(bound.plus) != 1:
         return None
     only = bound.plus[0]
@@ -78,10 +78,10 @@ def _time_stream(bound: Bound, times: Sequence[Column]) -> int | None:
 
 
 def _whole(offset_us: float) -> int:
-    """At least so many microseconds; where doubles do not hold each of them, one more step of theirs."""
+    """The offset rounded up to microseconds; where doubles are not exact, the next larger double."""
     return math.ceil(offset_us if abs(offset_us) <= EXACT_DOUBLES else math.nextafter(offset_us, math.inf))
 
 
 def _bounded(reach: int | float) -> int | None:
-    """A bound as 64 bits hold it; one that does not fit is as good as none."""
+    """A bound that fits 64 bits; a larger one has no effect and is None."""
     return int(reach) if reach <= LATEST_US else None

@@ -1,14 +1,14 @@
-"""What a join of three and more streams costs by sequences and as a tree, per row of input.
+"""The cost of a join of three and more streams by sequences and as a tree, per input row.
 
-`lookups` are rows looked up, `matches` rows found by all of them, `stored` rows that enter state: the row itself, and
-in a tree its part of the intermediate results. All streams are taken to bring as many rows. Of a derived stream a row
-is expected to find what it would find in its members one by one, the fewest matches first.
+`lookups` counts probing rows, `matches` the rows that all lookups find, `stored` the rows added to state: the row
+itself, and in a tree its share of the intermediate results. All streams are assumed to have the same rate. The matches
+in an intermediate result are estimated by looking up its members one by one, the fewest matches first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.optimizer.join_orders import Order, Seen, choose_join_orders, expected_matches, greedy_order, seen_matches
@@ -19,7 +19,7 @@ from braid.state.manifest import Fanout
 
 @dataclass(frozen=True)
 class ShapeCost:
-    """What a row of input costs, on average over the streams."""
+    """The cost of an input row, averaged over the streams."""
 
     lookups: float
     matches: float
@@ -29,18 +29,18 @@ class ShapeCost:
         return f"lookups {self.lookups:,.4g}, matches {self.matches:,.4g}, rows stored {self.stored:,.4g}"
 
 
-def sequences_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
-    """The cost by sequences, from what was seen of lookups, or else what their access paths promise."""
+def sequences_cost(plan: JoinPlan, fanouts: Sequence[Fanout] = ()) -> ShapeCost:
+    """The cost by sequences, from observed fan-outs, or else the expectations of access paths."""
     return _average(plan, choose_join_orders(plan, fanouts), seen_matches(fanouts))
 
 
-def tree_cost(plan: JoinPlan, fanouts: Several[Fanout] = ()) -> ShapeCost:
+def tree_cost(plan: JoinPlan, fanouts: Sequence[Fanout] = ()) -> ShapeCost:
     """The cost of the plan's tree."""
     return _average(plan, tree_orders(plan), seen_matches(fanouts))
 
 
 def describe_shapes(plan: JoinPlan, tree: tuple[int, ...] | None) -> tuple[str, ...]:
-    """Both shapes' costs in words, for a join that has both; without a tree, of the one that would be chosen."""
+    """The costs of both shapes as text; empty for two streams. Without a tree, `choose_tree` provides one."""
     order = choose_tree(plan) if tree is None else tree
     if order is None:
         return ()
@@ -53,8 +53,8 @@ def describe_shapes(plan: JoinPlan, tree: tuple[int, ...] | None) -> tuple[str, 
     )
 
 
-def _average(plan: JoinPlan, join_orders: Several[Order], seen: Seen) -> ShapeCost:
-    costs = [_head_cost(plan, delta_stream, order, seen) for delta_stream, order in enumerate(join_orders)]
+def _average(plan: JoinPlan, join_orders: Sequence[Order], seen: Seen) -> ShapeCost:
+    costs = [_delta_row_cost(plan, delta_stream, order, seen) for delta_stream, order in enumerate(join_orders)]
     return ShapeCost(
         lookups=sum(cost.lookups for cost in costs) / len(costs),
         matches=sum(cost.matches for cost in costs) / len(costs),
@@ -62,8 +62,8 @@ def _average(plan: JoinPlan, join_orders: Several[Order], seen: Seen) -> ShapeCo
     )
 
 
-def _head_cost(plan: JoinPlan, delta_stream: int, order: Order, seen: Seen) -> ShapeCost:
-    """What one new row of a head costs: every lookup is made by all rows that the one before found."""
+def _delta_row_cost(plan: JoinPlan, delta_stream: int, order: Order, seen: Seen) -> ShapeCost:
+    """The cost of one new row of a stream: all rows that a lookup finds make the next lookup."""
     joined: tuple[int, ...] = (delta_stream,)
     rows, lookups, matches, stored = 1.0, 0.0, 0.0, 1.0
     for number in order:

@@ -1,8 +1,8 @@
-"""What a layout costs, in closed form: bytes stored, bytes sent, and what another unit would gain.
+"""The cost of a layout in closed form: bytes stored, bytes sent, and the gain of another unit.
 
-For two streams these are the equations of the join-biclique analysis (memory 1 and 2, scaling gain 3 and 4,
-bandwidth 5 and 6), written for any number of streams where the scheme allows it. Sizes and rates are bytes and bytes a
-second of each stream, in the order of the join.
+For two streams these are the equations of the join-biclique analysis (memory 1 and 2, scaling gain 3 and 4, bandwidth 5
+and 6), extended to any number of streams where the scheme allows it. Sizes and rates are bytes and bytes per second of
+each stream, in the order of the join.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from braid.plan.layout import Layout
 
 
 def copies(layout: Layout, stream: int) -> int:
-    """How often a row of the stream is stored."""
+    """The number of copies of a row of the stream."""
     return layout.units[1 - stream] if layout.kind == "matrix" else 1
 
 
@@ -25,14 +25,14 @@ def stored_bytes(layout: Layout, sizes: Sequence[float]) -> float:
 def sent_bytes(layout: Layout, rates: Sequence[float]) -> float:
     """Bytes that reach units, to be stored or to probe (equations 5 and 6).
 
-    In a biclique a row is stored at one unit and probes a subgroup of every other side. Elsewhere it probes where it
-    is stored. Of more than two streams this is what first lookups send, one for each head.
+    In a biclique a row is stored at one unit and probes a subgroup of every other side. In other layouts it probes
+    where it is stored. For more than two streams only the first lookup of each new row counts.
     """
     return sum(rate * (copies(layout, stream) + visited_units(layout, stream)) for stream, rate in enumerate(rates))
 
 
 def visited_units(layout: Layout, stream: int) -> float:
-    """Units that a probing row of the stream is sent to beside those that store it, at its first lookup."""
+    """Units that a probing row of the stream is sent to at its first lookup, in addition to those that store it."""
     if layout.kind != "biclique":
         return 0.0
     visits = [layout.units[other] / layout.groups[other] for other in range(len(layout.units)) if other != stream]
@@ -40,9 +40,9 @@ def visited_units(layout: Layout, stream: int) -> float:
 
 
 def scaling_gain(layout: Layout, stream: int, capacity: float, sizes: Sequence[float]) -> float:
-    """The share of a new unit's memory that new rows may use when a stream's side grows by one (equations 3 and 4).
+    """The share of a new unit's memory that is free for new rows when a side grows by one (equations 3 and 4).
 
-    A matrix grows by a whole row or column, whose units must first be given the other stream's rows.
+    A matrix grows by a whole row or column, whose units first receive copies of the other stream's rows.
     """
     if layout.kind != "matrix":
         return 1.0
@@ -51,12 +51,12 @@ def scaling_gain(layout: Layout, stream: int, capacity: float, sizes: Sequence[f
 
 
 def units_to_grow(layout: Layout, stream: int) -> int:
-    """The fewest units by which a stream's side can grow."""
+    """The smallest number of units by which a stream's side can grow."""
     return layout.units[1 - stream] if layout.kind == "matrix" else 1
 
 
 def describe_cost(layout: Layout) -> str:
-    """What a layout makes of the same number of bytes from every stream."""
+    """The cost of a layout as text, if every stream brings the same number of bytes."""
     streams = 2 if layout.kind == "matrix" else len(layout.units)
     even = [1.0 / streams] * streams
     return f"stores {stored_bytes(layout, even):.3g} and sends {sent_bytes(layout, even):.3g} times the input"

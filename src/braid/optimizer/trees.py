@@ -1,11 +1,11 @@
 """Trees of bicliques: joins of three and more streams whose intermediate results are stored.
 
-In a tree of the streams 0, 1, ..., m-1 the derived stream D(k) is the join of k, ..., m-1. New rows of stream i look up
-D(i+1), then i-1, ..., 0: whatever is found on the way belongs to D(i), D(i-1), ..., and in the end to the results. Of
-derived streams a head sees those of earlier steps only, so nothing in a step depends on the order of heads.
+In a tree of the streams 0, 1, ..., m-1 the intermediate result D(k) is the join of k, ..., m-1. New rows of stream i
+look up D(i+1), then i-1, ..., 0. What each lookup finds belongs to D(i), D(i-1), ..., and finally to the results. Only
+rows of D from earlier steps are visible, so a step does not depend on the order in which delta streams are processed.
 
-The order is greedy: the two streams innermost from which the fewest matches per row are expected, then at every level
-the stream of which that is true. It is chosen once, and recorded with the layout: stored state depends on it.
+The order is greedy: innermost are the two streams with the fewest expected matches per row, then at every level the
+stream with the fewest. It is chosen once and recorded with the layout, because stored state depends on it.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from itertools import combinations
 
 import xxhash
 
-from braid.optimizer.indexes import derived_index
+from braid.optimizer.indexes import intermediate_index
 from braid.optimizer.join_orders import Order, expected_access
 from braid.plan.explain import render
 from braid.plan.join import Intermediate, JoinPlan
 
 
 def choose_tree(plan: JoinPlan) -> tuple[int, ...] | None:
-    """The streams in the order of the tree, the outermost first; None where there is nothing to be stored between."""
+    """The streams in the order of the tree, the outermost first; None where there is no intermediate result."""
     count = len(plan.streams)
     if count < 3:
         return None
     pairs = combinations(range(count), 2)
     first, second = min(pairs, key=lambda pair: expected_access(plan, (pair[0],), pair[1]))
     inner = [first, second]
-    left = [stream for stream in range(count) if stream not in inner]
-    while left:
-        best = min(left, key=lambda stream: expected_access(plan, tuple(inner), stream))
+    remaining = [stream for stream in range(count) if stream not in inner]
+    while remaining:
+        best = min(remaining, key=lambda stream: expected_access(plan, tuple(inner), stream))
         inner.insert(0, best)
-        left.remove(best)
+        remaining.remove(best)
     return tuple(inner)
 
 
 def in_shape(plan: JoinPlan, tree: tuple[int, ...] | None) -> JoinPlan:
-    """The plan with the derived streams of a tree; without a tree it is what it was."""
+    """The plan with the intermediate results of a tree; unchanged without a tree."""
     if tree is None:
         return plan
     intermediate = tuple(_intermediate(plan, tree, level) for level in range(1, len(tree) - 1))
@@ -47,20 +47,20 @@ def in_shape(plan: JoinPlan, tree: tuple[int, ...] | None) -> JoinPlan:
 
 
 def tree_orders(plan: JoinPlan) -> tuple[Order, ...]:
-    """For each head what it looks up: the rest of the tree below it at once, then the streams above, one by one."""
+    """The lookups of each delta stream: the whole tree below it at once, then the streams above, one by one."""
     tree = _tree(plan)
     levels = {stream: level for level, stream in enumerate(tree)}
     return tuple(_order(plan, tree, levels[delta_stream]) for delta_stream in range(len(tree)))
 
 
 def rebuild_orders(plan: JoinPlan) -> tuple[Order, ...]:
-    """How all derived streams are made from stored rows: those of the innermost stream look up the others, outwards."""
+    """Join orders that rebuild all intermediate results: rows of the innermost stream probe the others, outwards."""
     tree = _tree(plan)
     return tuple(tuple(reversed(tree[1:-1])) if delta_stream == tree[-1] else () for delta_stream in range(len(tree)))
 
 
 def derivation(plan: JoinPlan) -> str | None:
-    """What the derived streams of a plan are made by and how they are kept: where it differs they must be made anew."""
+    """A digest of how the intermediate results of a plan are made and kept: if it differs they must be rebuilt."""
     if plan.tree is None:
         return None
     made = {
@@ -92,7 +92,7 @@ def _intermediate(plan: JoinPlan, tree: tuple[int, ...], level: int) -> Intermed
         members=members,
         probing_stream=probing_stream,
         kept_us=max((reach for reach in reaches if reach is not None), default=None),
-        indexes=(derived_index(members, probing_stream, times, plan.parts, plan.conjuncts, plan.retention_us),),
+        indexes=(intermediate_index(members, probing_stream, times, plan.parts, plan.conjuncts, plan.retention_us),),
     )
 
 

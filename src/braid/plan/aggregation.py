@@ -1,8 +1,8 @@
-"""Summaries: what becomes of results that are not wanted one by one.
+"""The plan of an aggregation or of a distinct selection.
 
-An aggregation groups them and keeps totals; a distinct selection lets each different row out once. Both are plans over
-the join's outputs by position: first those that make the group, then the arguments of the calls, and last, where the
-summary depends on it, the result time.
+An aggregation groups results and keeps totals; a distinct selection emits each distinct row once. Both refer to the
+join's outputs by position: first the group columns, then the arguments of the calls, and last, where it is needed, the
+result time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 Function = Literal["count", "sum", "avg", "min", "max", "count_distinct"]
 Updates = Literal["batched", "immediate"]
-"""`batched`: a task sends what all its results of a step come to; `immediate`: it sends every result's change."""
+"""`batched`: a task sends the partial totals of its results of a step; `immediate`: it sends every result's change."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Aggregation:
     """Groups of the first `groups` outputs, with a total for each call.
 
     `over_us` None: over all results so far; else over those whose result time is within that of the newest. Without
-    calls the summary is the distinct rows themselves, each let out once. `time_of` says whose time the last output is:
-    "result", or the number of a stream; None: there is none. `bounded_by` says whose time, among the selected columns,
-    bounds how long a distinct row may come again; None: it may for ever. `schema` is what leaves of a group; where
-    results are `ordered` a group leaves with every time at which its values changed.
+    calls it is a distinct selection: each row is emitted once. `time_of` says whose time the last output is: "result",
+    or the number of a stream; None: there is no time. `bounded_by` says whose time, among the selected columns, bounds
+    how long a distinct row may repeat; None: unbounded. `schema` has the emitted columns of a group. Where results are
+    `ordered`, a group is emitted for every time at which its values changed.
     """
 
     groups: int
@@ -52,7 +52,7 @@ class Aggregation:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all results are one group, which has values even when there are none."""
+        """Whether all results are one group, which has values even without results."""
         return self.groups == 0 and not self.is_distinct
 
     @property
@@ -61,5 +61,5 @@ class Aggregation:
 
     @property
     def sets(self) -> tuple[int, ...]:
-        """The calls that count different values: each keeps a table of those it has seen."""
+        """The calls on distinct values: each keeps a table of the values it has seen."""
         return tuple(number for number, call in enumerate(self.calls) if call.function == "count_distinct")

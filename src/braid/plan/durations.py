@@ -33,7 +33,7 @@ BRIEF_UNITS_US = {
     "ms": 1_000,
     "us": 1,
 }
-# Added to any event time of Spark's four-digit years, it stays far inside 64 bits.
+# Added to any event time with a year of four digits, it stays far inside 64 bits.
 LONGEST_US = 100_000 * 366 * UNITS_US["day"]
 PIECE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*(?:,|and\b)?\s*", re.ASCII)
 
@@ -67,7 +67,7 @@ def format_us(microseconds: int) -> str:
 
 
 def brief_us(microseconds: int) -> str:
-    """A duration in short: `1 day 1 h`, `5 s`, `1.5 ms` as `1 ms 500 us`; negative ones with their sign."""
+    """A duration in short form: `1 day 1 h`, `5 s`, `1.5 ms` as `1 ms 500 us`; negative ones with their sign."""
     rest, pieces = abs(microseconds), []
     for name, size in BRIEF_UNITS_US.items():
         count, rest = divmod(rest, size)

@@ -1,8 +1,8 @@
-"""Explain: every stage of a plan as text a person can read."""
+"""Explain: every stage of a plan as readable text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.errors import QueryError
@@ -18,8 +18,10 @@ STAGES = ("logical", "physical", "layout")
 
 @dataclass(frozen=True)
 class Chosen:
-    """The strategy that runs, the layout it gives and its cost, what it does about hot keys, and what others would do
-    or why they cannot. `shapes` are the costs of joining by sequences and as a tree.
+    """The chosen strategy, its layout and cost, and how it handles hot keys.
+
+    `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
+    and as a tree.
     """
 
     strategy: str
@@ -33,7 +35,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Seen:
-    """How many results a lookup gave per probing row, after the streams `joined` before it."""
+    """The observed matches per probing row of a lookup, after the streams `joined` before it."""
 
     delta_stream: int
     stream: int
@@ -43,7 +45,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a run has come to after `step`: the layout in force, the hot keys, and what lookups gave."""
+    """What a run has observed after `step`: the layout in force, the hot keys, and the matches of lookups."""
 
     step: int
     layout: Layout
@@ -51,8 +53,8 @@ class Observed:
     hot_keys: tuple[str, ...]
     lookups: tuple[Seen, ...]
 
-    def matches(self, delta_stream: int, stream: int, joined: Several[int]) -> float | None:
-        """What a lookup gave per row, if it has been seen."""
+    def matches(self, delta_stream: int, stream: int, joined: Sequence[int]) -> float | None:
+        """The matches per probing row of a lookup, if it was observed."""
         wanted = (delta_stream, stream, tuple(sorted(joined)))
         return next((s.matches for s in self.lookups if (s.delta_stream, s.stream, s.joined) == wanted), None)
 
@@ -60,12 +62,12 @@ class Observed:
 def explain(
     logical_plan: LogicalPlan,
     plan: JoinPlan,
-    probe_orders: Several[ProbeOrder],
+    probe_orders: Sequence[ProbeOrder],
     chosen: Chosen,
     observed: Observed | None,
     stage: str | None,
 ) -> str:
-    """One stage, or all of them; of a query that runs, with what it has observed."""
+    """One stage, or all of them; for a running query with its observations."""
     if stage is not None and stage not in STAGES:
         raise QueryError(
             f"There is no stage {stage!r} to explain.",
@@ -82,7 +84,7 @@ def explain(
 def _logical_plan(logical_plan: LogicalPlan, plan: JoinPlan) -> str:
     lines = ["== Logical =="]
     for stream in logical_plan.streams:
-        window = _derived_window(plan, stream.number) if stream.automatic else _duration(stream.window_us)
+        window = _automatic_window(plan, stream.number) if stream.automatic else _duration(stream.window_us)
         window = window if stream.window_rows is None else f"the last {stream.window_rows} rows"
         lines.append(
             f"stream {stream.name}: time {stream.time}, window {window}, lateness {_duration(stream.lateness_us)}"
@@ -96,8 +98,8 @@ def _logical_plan(logical_plan: LogicalPlan, plan: JoinPlan) -> str:
     return "\n".join(lines)
 
 
-def _derived_window(plan: JoinPlan, stream: int) -> str:
-    """How long rows of a stream can find partners, as the predicates say; never if those must all be older."""
+def _automatic_window(plan: JoinPlan, stream: int) -> str:
+    """How long rows of a stream can find partners according to the predicates; zero if all partners must be older."""
     reaches = [reach for _, reach in plan.reaches(stream) if reach is not None]
     return f"auto: {brief_us(max(0, *reaches))}"
 
@@ -105,10 +107,10 @@ def _derived_window(plan: JoinPlan, stream: int) -> str:
 def _selection(logical_plan: LogicalPlan) -> str:
     names, aggregation = [output.name for output in logical_plan.outputs], logical_plan.aggregation
     if aggregation is None:
-        # Without the time that ordered results carry along, which is no column of theirs.
+        # Without the result time of ordered results, which is an output but not a selected column.
         return f"select {', '.join(logical_plan.sink_schema.names)}"
     if aggregation.is_distinct:
-        kept = "for ever, on disk" if aggregation.bounded_by is None else "until no equal row can appear"
+        kept = "forever, on disk" if aggregation.bounded_by is None else "until no equal row can appear"
         warning = (
             " (warning: select an event time or result_time to bound it)" if aggregation.bounded_by is None else ""
         )
@@ -122,7 +124,7 @@ def _selection(logical_plan: LogicalPlan) -> str:
     return f"group by {groups}: {totals} over {over}{when}, {aggregation.updates} updates"
 
 
-def _physical(plan: JoinPlan, probe_orders: Several[ProbeOrder], observed: Observed | None) -> str:
+def _physical(plan: JoinPlan, probe_orders: Sequence[ProbeOrder], observed: Observed | None) -> str:
     lines = ["== Physical plan =="]
     if not any(len(conjunct.streams) > 1 for conjunct in plan.conjuncts):
         lines.append("warning: no predicate relates the streams; this is a cross join of everything in the window")
@@ -133,7 +135,7 @@ def _physical(plan: JoinPlan, probe_orders: Several[ProbeOrder], observed: Obser
         lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
         lines.append(f"  kept {_kept(plan, stream.number)}")
     for intermediate in plan.intermediate:
-        lines.append(f"derived {intermediate.name}, stored with {plan.streams[intermediate.members[0]].name}")
+        lines.append(f"intermediate {intermediate.name}, stored with {plan.streams[intermediate.members[0]].name}")
         lines += [f"  sorted by {_index(plan, index, intermediate.number)}" for index in intermediate.indexes]
         lines.append(f"  kept {_kept(plan, intermediate.number)}")
     for probe_order in probe_orders:
@@ -207,7 +209,7 @@ def _kept(plan: JoinPlan, stream: int) -> str:
     pieces = []
     for other, reach in plan.reaches(stream):
         if reach is None:
-            return "for ever"
+            return "forever"
         pieces.append(f"the watermark of {plan.streams[other].name} is more than {_duration(reach)} later")
     return f"until {' and '.join(pieces)}"
 

@@ -1,9 +1,9 @@
 """Typed expressions that Braid evaluates itself, with exactly Spark's meaning.
 
-Three kinds of node. A type is Spark's simple string ("int", "double", "timestamp", "decimal(10,2)");
-every day-time interval type is "interval". Literal values are plain numbers in the unit the column
-would have in memory: microseconds for timestamps and intervals, days for dates, unscaled integers for
-decimals. What does not fit these nodes is not an expression here: it stays SQL text for the JVM.
+There are three kinds of node. A type is Spark's simple string ("int", "double", "timestamp", "decimal(10,2)"); every
+day-time interval type is "interval". Literal values are plain numbers in the unit of a column in memory: microseconds
+for timestamps and intervals, days for dates, unscaled integers for decimals. What these nodes cannot express stays SQL
+text for the JVM.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of Spark's, applied. `ansi` says whether overflow and division by zero raise."""
+    """A call of a Spark function. `ansi` says whether overflow and division by zero raise."""
 
     function: Function
     arguments: tuple[Expression, ...]
@@ -51,22 +51,22 @@ class Call:
 Expression: TypeAlias = Column | Constant | Call
 
 
-# Plans travel to tasks, where pickling and evaluation use some stack for every level; Python allows about 1,000 frames.
-DEEPEST = 100
+# Pickling and evaluation in tasks use several stack frames for every level; Python allows about 1,000 frames.
+MAX_DEPTH = 100
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, parents first."""
-    order_state = [expression]
-    while order_state:
-        node = order_state.pop()
+    pending = [expression]
+    while pending:
+        node = pending.pop()
         yield node
         if isinstance(node, Call):
-            order_state += reversed(node.arguments)
+            pending += reversed(node.arguments)
 
 
 def depth_of(expression: Expression) -> int:
-    """How many nodes lie on the longest way down."""
+    """The number of nodes on the longest path."""
     level, depth = [expression], 0
     while level:
         level = [argument for node in level if isinstance(node, Call) for argument in node.arguments]

@@ -1,7 +1,7 @@
-"""Instants in microseconds: any that a timestamp of 64 bits holds, from the year -290308 to 294247.
+"""Instants in microseconds: all values of a 64-bit timestamp, from the year -290308 to 294247.
 
-On the driver they are Python's integers, which do not overflow. Before they meet arrays they are clipped: no row lies
-beyond the ends, so a limit at an end says the same as one beyond it.
+On the driver they are Python integers, which do not overflow. Before they are used with arrays they are clipped: no row
+is beyond the ends of the range, so a limit at an end has the same effect as one beyond it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OFFSET = re.compile(r"(?:UTC?|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?",
 
 
 def clipped(microseconds: int) -> int:
-    """The instant, or the end of the range that it lies beyond."""
+    """The instant, limited to the range of 64-bit timestamps."""
     return max(EARLIEST_US, min(microseconds, LATEST_US))
 
 
@@ -35,10 +35,10 @@ def iso_time(microseconds: int | None) -> str | None:
 
 
 def wall_clock_us(now_ms: int, time_zone: str) -> int:
-    """What clocks of a time zone, as Spark names it, show at an instant: as a timestamp without a zone holds it."""
+    """The local time of a time zone, by Spark's name, at an instant: the value of a timestamp without a zone."""
     zone = _zone(time_zone)
-    shown = datetime.fromtimestamp(now_ms // 1000, UTC).astimezone(zone).utcoffset()
-    return now_ms * 1000 + (0 if shown is None else round(shown / timedelta(microseconds=1)))
+    offset = datetime.fromtimestamp(now_ms // 1000, UTC).astimezone(zone).utcoffset()
+    return now_ms * 1000 + (0 if offset is None else round(offset / timedelta(microseconds=1)))
 
 
 def _zone(name: str) -> tzinfo:

@@ -1,7 +1,7 @@
-"""The physical plan of a join: what each stream stores, how it is sorted, and how each head is joined.
+"""The physical plan of a join: what each stream stores, how it is sorted, and how new rows of each stream are joined.
 
-Everything here is frozen, picklable, and free of Spark: tasks receive it whole. Names of stored columns are
-flat (`stream.column`); names that start with `#` are Braid's own.
+Everything here is frozen, picklable, and free of Spark, because it is sent to tasks. Names of stored columns are flat
+(`stream.column`); names that start with `#` are internal.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ KEEP = "#keep"
 
 
 def part_column(part: int, stream: int) -> str:
-    """The stored hash of a key part that has no 64-bit value of its own."""
+    """The column with the hash of a key part whose values do not fit 64 bits."""
     return f"#{part}:{stream}"
 
 
 def id_column(stream: int) -> str:
-    """The stored number of a row in a stream whose window counts rows."""
+    """The column with the id of a row, in a stream with a row-based window."""
     return f"#id:{stream}"
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """A stream as the engine keeps it.
+    """A stream as the engine stores it.
 
-    `required` columns are null in no result, so rows with a null there are not stored. `window_us` None means
-    no window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last so many. Rows more
-    than `max_ahead_us` ahead of the clock are late, None: however far.
+    `required` columns are not null in any result, so rows with a null there are not stored. `window_us` None means no
+    window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last `window_rows`. Rows
+    more than `max_ahead_us` ahead of the clock are late; None: no limit.
     """
 
     name: str
@@ -66,10 +66,10 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class Intermediate:
-    """An intermediate result of a tree that is stored: all combinations of rows of its members found so far.
+    """A stored intermediate result of a tree: all combinations of rows of its members found so far.
 
-    Its number follows those of the streams. Only new rows of the stream `asker` look it up, so a combination is kept
-    until none of them can join it; `kept_us` says how long that may be after the time of `row_times`, None for ever.
+    Its number follows those of the streams. Only new rows of `probing_stream` look it up, so a combination is kept
+    until none of them can join it: for `kept_us` after its time as computed by `row_times`, None: forever.
     """
 
     name: str
@@ -82,9 +82,9 @@ class Intermediate:
 
 @dataclass(frozen=True)
 class KeyPart:
-    """Sides that must be equal in every result, at most one a stream, as one 64-bit key a row.
+    """Sides that are equal in every result, at most one per stream, as one 64-bit key per row.
 
-    `exact` keys are the value itself; the others are hashes, and candidates are checked.
+    `exact` keys are the value itself. Other keys are hashes, whose candidates are checked.
     """
 
     number: int
@@ -112,8 +112,8 @@ class Index:
 class Bound:
     """`range >= sum + offset` (lower) or `range <= sum + offset` (upper), up to `epsilon` of rounding.
 
-    `plus` and `minus` are expressions over streams already joined. `capacity` is the largest value that the integer
-    arithmetic of the comparison can hold: where it may be passed, the comparison must run on every pair, and raise.
+    `plus` and `minus` are expressions over streams already joined. `capacity` is the largest value of the comparison's
+    integer arithmetic: where it may be exceeded, the comparison must run on every pair, so that it raises.
     """
 
     side: Literal["lower", "upper"]
@@ -135,10 +135,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Probe:
-    """One join step of a head: which stream or derived one is looked up, how, and what is checked afterwards.
+    """One lookup of a probe order: which stream or intermediate result, how, and what is checked afterwards.
 
-    `keys` names for every part of the index the joined stream whose side is used. `checks` run on the
-    candidates at once; `later` stages follow, in order, on what passed.
+    `keys` names for every part of the index the joined stream whose side is used. `checks` run directly on the
+    candidates; `later` stages follow, in order, on the pairs that passed.
     """
 
     stream: int
@@ -152,10 +152,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeOrder:
-    """The join steps of one head stream, in order.
+    """The lookups of the delta rows of one stream, in order.
 
-    `start` is the round of the first one: heads with few steps wait, so that all end in the same round. `joined` has
-    the streams whose rows are together before each step, and after the last.
+    `start` is the round of the first one: shorter probe orders start later, so that all end in the same round. `joined`
+    has the streams that are joined before each lookup, and after the last.
     """
 
     delta_stream: int
@@ -169,11 +169,11 @@ class ProbeOrder:
         return self.probes[place] if 0 <= place < len(self.probes) else None
 
     def before(self, round_number: int) -> tuple[int, ...]:
-        """The streams that are together when a round begins."""
+        """The streams that are joined when a round begins."""
         return self.joined[round_number - self.start]
 
     def after(self, round_number: int) -> tuple[int, ...]:
-        """The streams that are together when a round has ended."""
+        """The streams that are joined when a round has ended."""
         return self.joined[min(round_number + 1 - self.start, len(self.probes))]
 
 
@@ -181,11 +181,11 @@ class ProbeOrder:
 class JoinPlan:
     """All that a task must know about the query.
 
-    `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins.
-    `common_part` is a key part that every stream has, if there is one. `output_schema` are the selected columns,
-    `leaving` those that reach the sink. With a `summary` the outputs are what it is made of; where results are
-    `ordered` the last output is their time. `tree` is the order of the streams in a tree, the outermost first, and
-    `derived` what it stores between them.
+    `retention_us[i][j]` bounds how much newer a row of stream j may be than the row of stream i it joins. `common_part`
+    is a key part that every stream has, if there is one. `output_schema` has the columns of join results, `sink_schema`
+    those that reach the sink. With an `aggregation` the outputs are its input; where results are `ordered` the last
+    output is the result time. `tree` is the order of the streams in a tree, the outermost first, and `intermediate` has
+    the results stored between them.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -206,44 +206,44 @@ class JoinPlan:
 
     @property
     def row_based(self) -> tuple[int, ...]:
-        """The streams whose windows count rows."""
+        """The streams with row-based windows."""
         return tuple(stream.number for stream in self.streams if stream.window_rows is not None)
 
     def members(self, number: int) -> tuple[int, ...]:
-        """The streams whose rows a stored row is made of: one, or those of a derived stream."""
+        """The streams whose rows a stored row combines: the stream itself, or those of an intermediate result."""
         return (number,) if number < len(self.streams) else self._intermediate(number).members
 
     def indexes(self, number: int) -> tuple[Index, ...]:
-        """The sort orders of a stream or derived stream; the first is the one its rows are stored in."""
+        """The sort orders of a stream or intermediate result; rows are stored in the first one."""
         return self.streams[number].indexes if number < len(self.streams) else self._intermediate(number).indexes
 
     def name_of(self, number: int) -> str:
         return self.streams[number].name if number < len(self.streams) else self._intermediate(number).name
 
     def source_of(self, part: int, number: int) -> int | None:
-        """The first of a stored row's streams that has a side in a key part."""
+        """The first member stream that has a side in a key part."""
         return next((m for m in self.members(number) if self.parts[part].side_of(m) is not None), None)
 
     def reaches(self, number: int) -> tuple[tuple[int, int | None], ...]:
-        """Who looks stored rows up, and how much newer than their time such a row may be; None: by any amount."""
+        """The streams that look up stored rows, and how much newer their rows may be; None: unbounded."""
         if number < len(self.streams):
             return tuple((other, reach) for other, reach in enumerate(self.retention_us[number]) if other != number)
         intermediate = self._intermediate(number)
         return ((intermediate.probing_stream, intermediate.kept_us),)
 
     def schema_of(self, number: int) -> pa.Schema:
-        """The stored columns of a stream or derived stream."""
+        """The stored columns of a stream or intermediate result."""
         return pa.schema([field for member in self.members(number) for field in self.schemas[member]])
 
     def intermediate_of(self, joined: Iterable[int]) -> int | None:
-        """The number of the derived stream that rows of exactly these streams make up, if one is stored."""
+        """The number of the intermediate result with exactly these members, if one is stored."""
         streams = set(joined)
         return next(
             (intermediate.number for intermediate in self.intermediate if set(intermediate.members) == streams), None
         )
 
     def comes_before(self, number: int, delta_stream: int) -> bool:
-        """Whether a head sees what came in its own step: of streams before it, in the tree where there is one."""
+        """Whether delta rows see rows of the same step in `number`: it is before them in the tree, or by number."""
         if number >= len(self.streams):
             return False
         return number < delta_stream if self.tree is None else self.tree.index(number) < self.tree.index(delta_stream)
@@ -253,9 +253,9 @@ class JoinPlan:
 
     @property
     def per_timestamp(self) -> bool:
-        """Whether all results of one time leave together: where windows count rows, or changes are told by time."""
-        summed = self.aggregation is not None and not self.aggregation.is_distinct
-        return bool(self.row_based) or (self.ordered and summed)
+        """Whether all results of one time are emitted together: with row-based windows and ordered aggregations."""
+        aggregated = self.aggregation is not None and not self.aggregation.is_distinct
+        return bool(self.row_based) or (self.ordered and aggregated)
 
     @property
     def jvm_outputs(self) -> bool:

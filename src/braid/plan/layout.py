@@ -1,4 +1,4 @@
-"""A layout: how rows are spread over units, as numbers that a manifest can hold."""
+"""A layout: how rows are spread over units, as plain numbers that a manifest records."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Layout:
     `biclique`: `units[i]` units for stream i, in `groups[i]` subgroups by key (ContRand; 1: random).
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
-    `archive_us` is the span of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
-    subgroup of every side of a biclique, where they differ from an even share. `most_groups` has the subgroups that a
-    biclique starts with, where hot keys may make them fewer; None where they are fixed. `tree` is the order of the
-    streams in a tree of bicliques; a derived stream lives on the side of its first member. None: sequences.
+    `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
+    subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
+    biclique starts with, where hot keys may reduce them; None where they are fixed. `tree` is the order of the streams
+    in a tree of bicliques, in which an intermediate result is stored on the side of its first member; None: sequences.
     """
 
     epoch: int
@@ -58,23 +58,23 @@ class Layout:
         return replace(self, units=units, sizes=tuple(tuple(side) for side in sides))
 
     def regrouped(self, groups: tuple[int, ...]) -> Layout:
-        """The same with other numbers of subgroups; as many units, dealt evenly, but at least one a subgroup."""
+        """The same with other numbers of subgroups. Units are distributed evenly, at least one per subgroup."""
         units = tuple(max(count, parts) for count, parts in zip(self.units, groups, strict=True))
         return replace(self, groups=groups, units=units, sizes=None)
 
     def started_by(self, chosen: Layout) -> bool:
-        """Whether hot keys may have made it of the chosen one, which has subgroups that they may change."""
+        """Whether the chosen layout may have become this one by changes of subgroups for hot keys."""
         return chosen.most_groups is not None and self.most_groups == chosen.most_groups
 
     @property
     def routes(self) -> int:
-        """Parts that keys are cut into: the fewest of which the subgroups of every side are whole numbers."""
+        """The number of parts of the keys: the smallest that every side can distribute evenly to its subgroups."""
         return math.lcm(*self.groups)
 
     def scaled_from(self, other: Layout) -> bool:
-        """Whether both differ in numbers of units only."""
+        """Whether both differ only in numbers of units."""
         return self.same_as(replace(other, units=self.units, sizes=self.sizes))
 
     def same_as(self, other: Layout) -> bool:
-        """Whether both spread rows alike, whatever their epochs."""
+        """Whether both spread rows in the same way, apart from their epochs."""
         return replace(self, epoch=0) == replace(other, epoch=0)

@@ -1,4 +1,4 @@
-"""The question after analysis: what was asked, with every name and type resolved, before anything is chosen."""
+"""The logical plan: the query after analysis, with every name and type resolved, before the optimizer chooses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from braid.plan.predicate import Conjunct, Output
 
 @dataclass(frozen=True)
 class LogicalStream:
-    """A stream as asked for. `window_us` None: no window condition; `automatic`: to be bounded by predicates;
-    `window_rows`: a row must be among so many.
+    """A stream as the user defined it.
 
-    `schema` has every column of the stream, by flat name, with its Arrow type.
+    `window_us` None: no window condition; `automatic`: predicates bound the window; `window_rows`: a row must be among
+    the last `window_rows`. `schema` has every column of the stream, by flat name, with its Arrow type.
     """
 
     name: str
@@ -38,9 +38,9 @@ class LogicalStream:
 
 @dataclass(frozen=True)
 class LogicalPlan:
-    """A join as asked for; `leaving` are the columns that leave it.
+    """A join as the user defined it; `sink_schema` has the columns that are emitted.
 
-    The last output of an `ordered` one is the result time, which does not leave.
+    The last output of an `ordered` join is the result time, which is not emitted.
     """
 
     streams: tuple[LogicalStream, ...]

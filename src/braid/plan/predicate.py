@@ -26,7 +26,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Equality:
-    """`left = right`, or `left <=> right` when `null_safe`; each side reads exactly one stream, not the same."""
+    """`left = right`, or `left <=> right` when `null_safe`; the sides read one stream each, two different ones."""
 
     left: Side
     right: Side
@@ -35,7 +35,7 @@ class Equality:
 
 @dataclass(frozen=True)
 class PythonPredicate:
-    """A vectorised Python function over candidate pairs; a `version` stands for its code where restarts compare it."""
+    """A vectorised Python function over candidate pairs; restarts compare its `version`, if given, else its code."""
 
     function: Callable[..., Any]
     columns: tuple[str, ...]
@@ -47,12 +47,12 @@ class PythonPredicate:
 
 @dataclass(frozen=True)
 class Conjunct:
-    """One factor of the join condition.
+    """One term of the join condition's conjunction.
 
-    `sql` reads flat columns (`` `stream.column` ``); `expression` is the same meaning for Braid's own evaluator, or
-    None when only the JVM may evaluate it, with a `jvm_reason` where the kinds of its parts are not why. `function` is
-    set for Python predicates, and then `sql` is only its description. `implied` stands for a missing
-    `expression` where only ranges are asked for: comparisons that are true wherever the conjunct is.
+    `sql` reads flat columns (`` `stream.column` ``). `expression` is its equivalent for Braid's own evaluator, or None
+    when only the JVM may evaluate it; `jvm_reason` then says why, if that is not the kind of its parts. `function` is
+    set for Python predicates; then `sql` is only a description. `implied` replaces a missing `expression` where only
+    ranges are needed: comparisons that are true wherever the conjunct is.
     """
 
     written: str

@@ -1,4 +1,4 @@
-"""Strategies, one a file: each turns a plan and the size of the cluster into a layout, or says why it cannot."""
+"""Strategies, one per file: each turns a plan and the size of the cluster into a layout, or says why it cannot."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Auto: a biclique, by key where every stream shares an equality, else at random; units from the cluster's size.
+"""Auto: a biclique, by key where all streams share an equality, else random; the number of units follows the cluster.
 
-By key it starts with a subgroup a unit, so that a key is in one place; what is seen of hot keys makes them fewer.
+By key it starts with one subgroup per unit, so that a key is in one unit; hot keys reduce the number of subgroups.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from braid.plan.layout import Layout
 
 @dataclass(frozen=True)
 class Auto:
-    """Lets Braid choose."""
+    """Braid chooses the strategy."""
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         chosen = Biclique(routing="random" if plan.common_part is None else "contrand")

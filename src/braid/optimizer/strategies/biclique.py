@@ -1,6 +1,6 @@
-"""Biclique: one side of units per stream, no row stored twice; every probe visits the whole other side.
+"""Biclique: one side of units per stream, no row is stored twice, and every probe visits the whole other side.
 
-With subgroups (ContRand) the equality key picks the subgroup, so a probe visits only that part of each side.
+With subgroups (ContRand) the equality key determines the subgroup, so a probe visits only that part of each side.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ Counts = tuple[int, ...] | int
 Routing = Literal["random", "contrand"]
 Shape = Literal["sequences", "tree"]
 
-MOST_ROUTES = 4096
+# Tasks group rows and segments by route: this bounds the number of groups.
+MAX_ROUTES = 4096
 
 
 @dataclass(frozen=True)
 class Biclique:
-    """`units` and `groups`: one number a stream, or one for all.
+    """`units` and `groups`: one number per stream, or one for all.
 
-    `routing`: `random` spreads rows whatever they hold; `contrand` sends the rows of a key to one subgroup, at random
-    within it. Without it, more than one group means `contrand`; without `groups`, `contrand` starts with a subgroup a
-    unit, and hot keys make them fewer. `archive`: the span of event time of a sub-index.
-    `shape`: how three and more streams are joined. With `sequences` a new row looks the others up one after another,
-    and nothing between is stored; with `tree` intermediate results are stored, and looked up at once.
+    `routing`: `random` spreads rows regardless of their values; `contrand` sends the rows of a key to one subgroup, at
+    random within it. Without it, more than one group means `contrand`; without `groups`, `contrand` starts with one
+    subgroup per unit, and hot keys reduce their number. `archive`: the range of event time of a sub-index.
+    `shape`: how three and more streams are joined. With `sequences` a new row looks up the others one after another,
+    and no intermediate result is stored; with `tree` intermediate results are stored and looked up.
     """
 
     units: Counts | None = None
@@ -81,9 +82,9 @@ class Biclique:
                 f"groups {groups}.",
                 hint="Use more units, or fewer groups.",
             )
-        if layout.routes > MOST_ROUTES:
+        if layout.routes > MAX_ROUTES:
             raise StrategyError(
-                f"{self.describe()}: groups {groups} cut the keys into {layout.routes} parts, more than {MOST_ROUTES}.",
+                f"{self.describe()}: groups {groups} cut the keys into {layout.routes} parts, more than {MAX_ROUTES}.",
                 hint="Use numbers of groups that divide each other.",
             )
         return layout
@@ -93,8 +94,8 @@ class Biclique:
         if tree is not None and plan.row_based:
             names = ", ".join(plan.streams[stream].name for stream in plan.row_based)
             raise StrategyError(
-                f"{self.describe()} cannot run this join: the windows of {names} count rows, and nobody could say when "
-                "a stored intermediate result is outnumbered.",
+                f"{self.describe()} cannot run this join: the windows of {names} count rows, and no rank index decides "
+                "when a stored intermediate result is outside such a window.",
                 hint="Use shape='sequences', or windows of time.",
             )
         return tree
@@ -110,7 +111,7 @@ class Biclique:
         return f"Biclique({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 
     def _groups(self, streams: int, slots: int) -> tuple[int, ...]:
-        """As many as given; ContRand without a number spreads no key, until one is seen to be hot."""
+        """The given numbers; ContRand without a number starts with one subgroup per unit."""
         if self._adapts:
             return _each("units", self.units, streams, slots)
         return _each("groups", self.groups, streams, 1)

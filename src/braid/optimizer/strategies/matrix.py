@@ -1,7 +1,7 @@
 """Matrix: rows and columns of units; a row of one stream is stored along a row, one of the other along a column.
 
-Any two rows of the two streams meet in exactly one unit, on any predicate, at the price of copies: it is the scheme
-that a biclique is measured against.
+Any two rows of the two streams meet in exactly one unit, for any predicate, at the cost of copies. It is the baseline
+of the biclique.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from braid.plan.layout import Layout
 
 @dataclass(frozen=True)
 class Matrix:
-    """`rows` units are side by side for the first stream, `columns` for the second."""
+    """`rows` by `columns` units: the rows are for the first stream, the columns for the second."""
 
     rows: int | None = None
     columns: int | None = None

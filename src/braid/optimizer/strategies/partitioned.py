@@ -1,4 +1,4 @@
-"""Partitioned: every stream's rows are spread by the hash of an equality key that all streams share."""
+"""Partitioned: the rows of every stream are spread by the hash of an equality key that all streams share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.plan.layout import Layout
 
 @dataclass(frozen=True)
 class Partitioned:
-    """`units`: how many units hold the keys; as many as the cluster has slots when not given."""
+    """`units`: the number of units; by default one per slot of the cluster."""
 
     units: int | None = None
 
