@@ -32,28 +32,28 @@ demo: venv java ## Join two generated streams and watch it live
 venv: $(RUNTIME) ## Create .venv with Braid in it
 
 .PHONY: java
-java: ## Check that Java 17 or newer is there; install it where apt-get can
+java: ## Check for Java 17 or newer; install it where apt-get can
 	@scripts/ensure-java.sh
 
 ##@ Work on it
 .PHONY: check
-check: $(TOOLS) ## Style, types and layers: ruff, mypy, import-linter
+check: $(TOOLS) ## Style, types and layers: ruff, mypy, import-linter; about 1 min
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: format
-format: $(TOOLS) ## Let ruff mend what it can
+format: $(TOOLS) ## Fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 .PHONY: test
-test: $(TOOLS) java ## Every test (PYTEST_ARGS="-k name" to choose)
+test: $(TOOLS) java ## Every test: about 15 to 20 min (PYTEST_ARGS="-k name" to choose)
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-unit
-test-unit: $(TOOLS) ## The tests that need no Spark: seconds
+test-unit: $(TOOLS) ## The tests that need no Spark: about 1.5 min
 	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
 
 ##@ Try to break it, measure it
@@ -67,11 +67,11 @@ chaos: $(TOOLS) java ## Crash runs at random points, resume, compare (CHAOS_ARGS
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 .PHONY: bench
-bench: $(TOOLS) java ## Braid beside other systems, the quick set: a quarter of an hour (BENCH_ARGS)
+bench: $(TOOLS) java ## Braid and other systems, the quick set: about 15 min (BENCH_ARGS)
 	$(BIN)/braid bench --publish $(BENCH_ARGS)
 
 .PHONY: bench-full
-bench-full: $(TOOLS) java ## Every benchmark at full size; goes on where it was interrupted (BENCH_ARGS)
+bench-full: $(TOOLS) java ## Every benchmark at full size; continues where it was interrupted (BENCH_ARGS)
 	$(BIN)/braid bench --full --publish $(BENCH_ARGS)
 
 .PHONY: bench-spine
@@ -79,13 +79,13 @@ bench-spine: $(TOOLS) java ## The equality join: Braid, Spark's own, DuckDB (BEN
 	$(BIN)/braid bench spine --fresh --publish --dir .bench/spine $(BENCH_ARGS)
 
 .PHONY: experiments
-experiments: $(TOOLS) java ## The papers' claims, measured again, full size: half an hour
+experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 30 min
 	$(BIN)/braid experiments run bistream --full --publish
 	$(BIN)/braid experiments run in_order --full --publish
 
 ##@ Housekeeping
 .PHONY: clean
-clean: ## Remove caches, build products and what Spark left; keep .venv
+clean: ## Remove caches, build products and files of Spark; keep .venv
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
 	rm -rf spark-warehouse metastore_db derby.log
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
