@@ -1,4 +1,4 @@
-"""Spark's analyzer at work for Braid: texts in, conjuncts and outputs out, every mistake raised on the way."""
+"""Analysis by Spark's analyzer: texts become conjuncts and outputs, and every mistake is raised."""
 
 from braid.analysis.aggregates import Grouping, analyze_grouping, require_plain
 from braid.analysis.analyzer import Analyzer, require_few

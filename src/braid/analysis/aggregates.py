@@ -19,7 +19,7 @@ PLAIN = (*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestam
 
 @dataclass(frozen=True)
 class Grouping:
-    """The outputs that make the groups, those that the calls take, and the calls with their names and types."""
+    """The outputs that form the groups, the arguments of the calls, and the calls with their names and types."""
 
     groups: tuple[Output, ...]
     arguments: tuple[Output, ...]
@@ -29,7 +29,7 @@ class Grouping:
 
 
 def analyze_grouping(analyzer: Analyzer, groups: Sequence[str], calls: Sequence[str]) -> Grouping:
-    """The grouping of some texts; raises what is wrong with them."""
+    """The grouping of some texts; raises the errors in them."""
     if not calls:
         raise QueryError(
             ".agg needs at least one aggregate.", hint='For example .agg("count(*) AS n", "sum(o.price)").'
@@ -66,7 +66,7 @@ def _analyze_call(analyzer: Analyzer, text: str, first: int, arguments: list[Out
         )
     if is_distinct and function not in ("count", "min", "max"):
         raise UnsupportedExpressionError(
-            f"The aggregate {text.strip()} is over different values, which only count(DISTINCT ...) can be.",
+            f"The aggregate {text.strip()} is over distinct values, which only count(DISTINCT ...) can be.",
             hint="Leave DISTINCT out, or count.",
         )
     taken = [analyzer.selection((f"{sql} AS `#a{len(arguments) + n}`",))[0] for n, sql in enumerate(inner)]

@@ -1,6 +1,6 @@
 """Predicates and selections as data: conjuncts with their equalities, outputs with their names and types.
 
-Every mistake in a query's texts is raised here, as one of Braid's errors, while the query is built.
+Every mistake in a query's texts is raised here as a Braid error, while the query is built.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from braid.errors import (
 from braid.plan.expressions import MAX_DEPTH, Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 
-# 1,000 are planned with the stack that threads of the JVM have by default, 2,000 are not.
+# 1,000 can be planned with the default stack of JVM threads, 2,000 cannot.
 MOST_CONJUNCTS = 1_000
 
 
@@ -83,7 +83,7 @@ class Analyzer:
         return outputs
 
     def aggregate_call(self, text: str) -> tuple[str, list[str], str, bool]:
-        """An aggregate's function, its arguments' texts, its name, and whether it is over different values."""
+        """An aggregate's function, its arguments' texts, its name, and whether it is over distinct values."""
         parsed = self._resolver.parse(text, "selection")
         if parsed.kind == "MultiAlias":
             unsupported(text, "selection", "several names for one expression")
@@ -92,7 +92,7 @@ class Analyzer:
         if call.kind != "UnresolvedFunction":
             raise QueryError(
                 f"The aggregate {text.strip()} is not one call of an aggregate function.",
-                hint="Write it as in sum(o.price * q.n) AS total; compute with totals on the rows that leave.",
+                hint="Write it as in sum(o.price * q.n) AS total; compute with totals on the emitted rows.",
             )
         if call.java.filter().isDefined():
             raise QueryError(
@@ -110,7 +110,7 @@ class Analyzer:
         return self._resolver.aggregate_type(function, arguments, written)
 
     def _split(self, text: str, whole: Node) -> tuple[str, ...]:
-        """The conjuncts' texts, or the whole when a cut is not what Spark's parser understood."""
+        """The conjuncts' texts, or the whole text if Spark's parser reads a cut differently."""
         pieces, expected = splitting.conjuncts(text), leaves(whole)
         cut_as_parsed = len(pieces) == len(expected) and all(
             self._resolver.parses_to(piece, leaf) for piece, leaf in zip(pieces, expected, strict=True)
@@ -156,8 +156,8 @@ class Analyzer:
         return Equality(left, right, null_safe=root.kind == "EqualNullSafe")
 
     def _side(self, text: str, parsed: Node, resolved: Node) -> Side | None:
-        """One side of an equality, None unless its text means the node and reads one stream."""
-        # A collated key is equal to others of different bytes, which no hash or order of ours respects.
+        """One side of an equality; None unless its text means the node and reads one stream."""
+        # Collated keys of different bytes may be equal, which Braid's hashes and sort orders do not support.
         if " collate " in resolved.type or not self._resolver.parses_to(text, *leaves(parsed)):
             return None
         analyzed = self._resolver.analyze(text, "predicate")
@@ -175,7 +175,7 @@ class Analyzer:
         return self._translated(node)[0]
 
     def _translated(self, node: Node) -> tuple[Expression | None, str]:
-        """What Braid can evaluate itself, and if depth is why it cannot, that."""
+        """The expression that Braid can evaluate itself, or the depth that prevents it."""
         try:
             return translate(node, self._names.by_flat_name, self._resolver.zone), ""
         except TooDeep:

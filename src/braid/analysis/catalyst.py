@@ -1,7 +1,7 @@
 """Spark's expression trees, read over py4j into plain nodes.
 
-A node keeps its class name, its children and its Java object; everything else is asked when needed, since
-each question is a round trip to the JVM.
+A node keeps its class name, its children and its Java object. Everything else is read when needed, since each call is a
+round trip to the JVM.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Node:
 
     @cached_property
     def depth(self) -> int:
-        """How many nodes lie on the longest way down."""
+        """The number of nodes on the longest path down."""
         level, depth = [self], 0
         while level:
             level, depth = [child for node in level for child in node.children], depth + 1
@@ -79,7 +79,7 @@ class Node:
 
 
 def operands(node: Node, kind: str) -> tuple[Node, ...]:
-    """What a chain of one associative operator combines, in order, however it is nested."""
+    """The operands of a chain of one associative operator, in order, however it is nested."""
     found, pending = [], [node]
     while pending:
         node = pending.pop()
@@ -91,7 +91,7 @@ def operands(node: Node, kind: str) -> tuple[Node, ...]:
 
 
 class NotConstant(Exception):
-    """A node without a value of its own: it reads rows, or raises."""
+    """A node without a constant value: it reads rows, or raises."""
 
 
 def braid_type(catalog_string: str) -> str:
@@ -103,7 +103,7 @@ def braid_type(catalog_string: str) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps PySpark from logging the errors that Braid turns into its own."""
+    """Keeps PySpark from logging errors that Braid converts into its own."""
     # PySpark's own class: a plain logger of this name would break PySpark when it logs.
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
     before, logger.disabled = logger.disabled, True

@@ -1,7 +1,7 @@
-"""Expressions whose value is not a function of their rows: random ones, clocks, and what the session happens to be.
+"""Expressions whose value is not a function of their rows: random ones, clocks, and session state.
 
 Spark reads the texts 'now', 'today', 'tomorrow' and 'yesterday' as the clock wherever a constant text becomes a date or
-a timestamp: in a literal when it is parsed, in a cast when the query is optimized. Both would give another value after
+a timestamp: in a literal when it is parsed, in a cast when the query is optimized. Both would have another value after
 a restart. 'epoch' is a constant.
 """
 
@@ -25,7 +25,7 @@ _CLOCK_LITERAL = re.compile(r"\w+\s*r?['\"]\s*(now|today|tomorrow|yesterday)\b.*
 
 
 def refuse_clock_literals(parsed: Node, text: str, place: str) -> None:
-    """Raise for a literal such as `timestamp'now'`, of which only the text tells what it was."""
+    """Raise for a literal such as `timestamp'now'`, which only its text can show."""
     if not _CLOCK_WORD.search(text):
         return
     for node in parsed.walk():

@@ -1,9 +1,9 @@
 """What a comparison of times implies about their difference, where only the JVM can evaluate it exactly.
 
-Days and months belong to the calendar of a time zone, and differences of times are differences of its clocks: `INTERVAL
-1 DAY` is 23 to 25 hours where clocks change by one. Both sides of a comparison are read as sums of times with a
-remainder between two limits; the difference of two times is then bounded by a number that no match exceeds. It bounds
-lookups and how long rows are kept; the comparison itself still runs on every candidate.
+Days and months depend on the calendar of a time zone, and differences of local times on its clock changes: `INTERVAL 1
+DAY` is 23 to 25 hours where clocks change by one hour. Both sides of a comparison are read as sums of times with a
+remainder between two limits. The difference of two times is then bounded by a number that no match exceeds. The bound
+limits lookups and retention; the comparison itself still runs on every candidate.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Linear:
 
 
 class _Unknown(Exception):
-    """A part that says nothing about times."""
+    """A part that does not constrain times."""
 
 
 def implied_bounds(node: Node, columns: Mapping[str, Column], offsets: Offsets | None) -> Expression | None:
-    """Comparisons of differences of times that are true wherever a resolved predicate is; None if there are none."""
+    """Comparisons of time differences that are true wherever a resolved predicate is; None if there are none."""
     try:
         found = _Reading(columns, offsets).bounds(node) if offsets is not None else []
     except RecursionError:
-        return None  # so deep a sum is no comparison of two times
+        return None  # a sum this deep is no comparison of two times
     if not found:
         return None
     return found[0] if len(found) == 1 else Call("and", tuple(found), "boolean")
@@ -221,7 +221,7 @@ class _Reading:
         return _negated(self.linear(node.children[0]))
 
     def _spread(self, type: str, span_us: int) -> int:
-        """By how much clocks may differ from the time that passes, over so long a span."""
+        """The most by which local clocks may differ from elapsed time over such a span."""
         offsets = self.offsets if type == "timestamp" else FIXED
         return offsets.spread_within_us(span_us + offsets.spread_us)
 
@@ -272,7 +272,7 @@ def _negated(value: Linear) -> Linear:
 
 
 def _raises_on_overflow(node: Node) -> bool:
-    """Whether a sign is changed or dropped exactly: numbers that go round silently bound nothing."""
+    """Whether a sign is changed or dropped exactly: numbers that overflow silently bound nothing."""
     return node.type == "interval" or bool(node.java.failOnError())
 
 

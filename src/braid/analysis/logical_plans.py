@@ -1,4 +1,4 @@
-"""The nodes of a DataFrame's own plan, as Spark's analyzer left it."""
+"""The nodes of a DataFrame's own plan, as Spark's analyzer made it."""
 
 from __future__ import annotations
 

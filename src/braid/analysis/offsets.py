@@ -1,4 +1,4 @@
-"""How far a time zone's offset may move between two instants: what a day of the calendar may differ from 24 hours."""
+"""How far a time zone's offset may change between two instants: how much a calendar day may differ from 24 hours."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Offsets:
 
     @cached_property
     def spread_us(self) -> int:
-        """The most by which two offsets differ, of any instants."""
+        """The largest difference of any two offsets."""
         changes = [offset for change in self.transitions for offset in (change.before_us, change.after_us)]
         return _spread([*changes, *self.recurring_us])
 
     def spread_within_us(self, span_us: int) -> int:
-        """The most by which the offsets of two instants differ that are at most so far apart."""
+        """The largest difference of the offsets of two instants that are at most this far apart."""
         widest = _spread(self.recurring_us)
         for first, start in enumerate(self.transitions):
             met = [start.before_us]
@@ -56,7 +56,7 @@ FIXED = Offsets((), (0,))
 
 
 def read_offsets(rules: Any) -> Offsets | None:
-    """The offsets of Java's rules of a zone; None if they are printed in a way that is not known."""
+    """The offsets of Java's rules of a zone; None if their text form is unknown."""
     if rules.isFixedOffset():
         return FIXED
     transitions, recurring = rules.getTransitions(), rules.getTransitionRules()

@@ -1,7 +1,7 @@
-"""Which resolved expressions can never raise, whatever the rows.
+"""Resolved expressions that can never raise, whatever the rows.
 
-A list of what is known to be safe: any other node counts as raising, which only delays its evaluation.
-Overflow of a timestamp by a literal interval needs absurd dates and is not counted.
+This is a list of safe nodes: any other node counts as raising, which only delays its evaluation. Overflow of a
+timestamp by a literal interval needs unrealistic dates and is ignored.
 """
 
 from __future__ import annotations

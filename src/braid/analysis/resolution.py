@@ -28,7 +28,7 @@ Place: TypeAlias = Literal["predicate", "selection", "Python predicate"]
 
 _SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery"})
 _MULTI_ROW = {"Aggregate": "an aggregate", "Window": "a window function", "Generate": "a generator"}
-# Levels that Spark parses, analyses and evaluates with the stack its threads have by default; 500 chained sums pass.
+# Levels that Spark parses, analyses and evaluates with the default stack of its threads; 500 chained sums pass.
 MAX_DEPTH = 400
 # 1,000 branches are planned within a heap of 1 GB, 5,000 are not.
 MOST_BRANCHES = 1_000
@@ -39,7 +39,7 @@ _MESSAGE = re.compile(r"\s*(?:\[[\w.]+\]\s*)?(.*?)\s*(?:SQLSTATE:|;\s*line \d+|$
 
 @dataclass(frozen=True)
 class Analyzed:
-    """An expression as written, over flat columns, parsed and resolved; `name` is Spark's for its column."""
+    """An expression as written, over flat columns, parsed and resolved; `name` is Spark's column name."""
 
     written: str
     sql: str
@@ -65,7 +65,7 @@ class Resolver:
 
     @cached_property
     def offsets(self) -> Offsets | None:
-        """How the clocks of the session's time zone change."""
+        """The offsets of the session's time zone."""
         return read_offsets(_zone_rules(self._spark))
 
     def parse(self, text: str, place: Place) -> Node:
@@ -100,7 +100,7 @@ class Resolver:
         return len(found) == len(expected) and all(same)
 
     def analyze(self, text: str, place: Place) -> Analyzed:
-        """A text with its names resolved and its types found; raises what is wrong with it."""
+        """A text with resolved names and types; raises the errors in it."""
         parsed = self.parse(text, place)
         _refuse_parsed(parsed, text, place)
         # CASE x WHEN … repeats the node of x, at one place of the text.
@@ -147,7 +147,7 @@ class Resolver:
 
 
 def excerpt(text: str) -> str:
-    """A text that may be very long, as it begins."""
+    """The beginning of a text that may be very long."""
     stripped = " ".join(text.split())
     return stripped if len(stripped) <= EXCERPT else f"{stripped[:EXCERPT]}..."
 
@@ -178,7 +178,7 @@ def _refuse_wide(parsed: Node, text: str, place: Place) -> None:
 
 
 def _refuse_complex(text: str, place: Place, error: Exception) -> NoReturn:
-    """Spark's own limit as an error of Braid's; any other error of the JVM stays what it is."""
+    """Spark's own limit as a Braid error; any other error of the JVM is unchanged."""
     if isinstance(error, Py4JJavaError) and "StackOverflowError" not in str(error):
         raise error
     raise UnsupportedExpressionError(

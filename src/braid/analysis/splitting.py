@@ -1,7 +1,7 @@
-"""Where a condition's text can be cut: at its outermost ANDs, and at the operator of an equality.
+"""Positions to split a condition's text: at its outermost ANDs, and at the operator of an equality.
 
-Only text positions come from here. Whether a cut is right is for Spark's parser to say, so a caller
-compares the trees of the pieces with the tree of the whole.
+Only text positions are found here. Spark's parser decides whether a split is right: a caller compares the trees of the
+pieces with the tree of the whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EQUALITIES = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
 
 
 def conjuncts(text: str) -> tuple[str, ...]:
-    """The text cut at every AND that binds the whole, through redundant parentheses."""
+    """The text split at every outermost AND, also inside redundant parentheses."""
     return tuple(_pieces(text, tokens_of(text))) or (trimmed(text),)
 
 
@@ -39,7 +39,7 @@ def prefixes(text: str) -> Iterator[str]:
 
 
 def trimmed(text: str) -> str:
-    """The text without comments and blanks around it; one at the end would swallow what is put after it."""
+    """The text without surrounding comments and blanks; a comment at the end would hide what is appended."""
     return next(prefixes(text), text.strip())
 
 
@@ -75,7 +75,7 @@ def _closes(tokens: Sequence[Token]) -> int:
 
 
 def _cuts(tokens: Sequence[Token]) -> list[int]:
-    """Indexes of the ANDs that bind the whole; none below an OR."""
+    """Indexes of the outermost ANDs; none below an OR."""
     cuts, betweens = [], 0
     for index, (token, depth) in enumerate(zip(tokens, _depths(tokens), strict=True)):
         if depth or _is_name(tokens, index):

@@ -1,6 +1,6 @@
-"""Resolved Catalyst trees as Braid expressions, for a whitelist proven to give Spark's results.
+"""Resolved Catalyst trees as Braid expressions, for a whitelist proven to have Spark's results.
 
-What is not on the list stays SQL for the JVM: translation then answers None, never something close.
+Everything else stays SQL for the JVM: then the translation is None, never an approximation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _WRAPPERS = frozenset({"Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "Nu
 
 @dataclass(frozen=True)
 class Zone:
-    """What the session's time zone allows: `fixed` has one offset for ever, `utc` has none."""
+    """What the session's time zone allows: `fixed` has one constant offset, `utc` has offset 0."""
 
     fixed: bool
     utc: bool
@@ -61,11 +61,11 @@ class _Untranslatable(Exception):
 
 
 class TooDeep(Exception):
-    """A node whose expression would be nested deeper than tasks take."""
+    """A node whose expression would be nested deeper than tasks allow."""
 
 
 def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expression | None:
-    """The expression with the meaning of a resolved node, None when it must stay in the JVM; TooDeep: for its depth."""
+    """The expression that equals a resolved node, None if it must stay in the JVM; TooDeep if it is nested too deep."""
     try:
         return _Translation(columns, zone).of(node)
     except _Untranslatable:
@@ -116,7 +116,7 @@ class _Translation:
             try:
                 return _constant(node)
             except NotConstant:
-                pass  # it raises, or only its parts can be evaluated: then the rules apply
+                pass  # it raises, or only its parts can be evaluated: the rules below apply
         return _RULES.get(node.kind, _refuse)(self, node)
 
     def all(self, node: Node) -> tuple[Expression, ...]:
@@ -143,7 +143,7 @@ class _Translation:
         return Call(_COMPARISONS[node.kind], (left, right), "boolean")
 
     def chain(self, node: Node) -> Expression:
-        """ANDs or ORs as a balanced tree, in their order: evaluated from the left, it skips what the chain skips."""
+        """ANDs or ORs as a balanced tree, in order: evaluated from the left, it skips what the chain skips."""
         parts = [self.of(part) for part in operands(node, node.kind)]
         while len(parts) > 1:
             pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]

@@ -1,1 +1,1 @@
-"""What the user holds: streams, joins, writers, runs."""
+"""The public objects: streams, joins, writers, runs."""

@@ -1,4 +1,4 @@
-"""The columns of a result, as Spark has them and as Arrow does."""
+"""The columns of a result, for Spark and for Arrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def struct_of(fields: Iterable[tuple[str, str]]) -> StructType:
 
 
 def arrow_schema(schema: StructType, case_sensitive: bool = False) -> pa.Schema:
-    """The result's columns for Arrow, with Spark's own schema beside them, which its Parquet reader prefers."""
+    """The result's columns for Arrow, with Spark's schema in the metadata, which its Parquet reader prefers."""
     for field in schema.fields:
         problem = result_problem(field.name, field.dataType, case_sensitive)
         if problem is not None:

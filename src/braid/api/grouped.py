@@ -1,4 +1,4 @@
-"""`join.groupBy(...)`: the groups of an aggregation, until it is told what to keep of each."""
+"""`join.groupBy(...)`: the groups of an aggregation, before its aggregates are given."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Grouped:
         refuse_attribute(self, name, GROUPED)
 
     def agg(self, *expressions: str, over: str | timedelta = "all", updates: Updates = "batched") -> Join:
-        """Keep these aggregates of each group: over all results, or over those of the newest stretch of result time."""
+        """Keep these aggregates of each group: over all results, or over the newest interval of result time."""
         if updates not in get_args(Updates):
             raise QueryError(
                 f".agg(updates=...) is one of {', '.join(get_args(Updates))}, but got {updates!r}.",

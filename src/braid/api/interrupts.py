@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: the step under way ends first, then the run."""
+"""Ctrl-C during a run: the current step ends first, then the run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 def plain_interrupts() -> Iterator[None]:
     """Let Ctrl-C only raise KeyboardInterrupt here.
 
-    The handler that PySpark installs also cancels every job of the session, and so fails the step under way. A handler
-    of the user's own stays, and so does any in threads other than the main one, which receive no signals.
+    The handler that PySpark installs also cancels every job of the session, and so fails the current step. A user's own
+    handler stays. Other threads than the main one receive no signals, and are not changed.
     """
     before = signal.getsignal(signal.SIGINT)
     from_spark = str(getattr(before, "__module__", "")).startswith("pyspark.")

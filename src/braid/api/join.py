@@ -128,10 +128,10 @@ class Join:
         min_units: int = 1,
         max_units: int | None = None,
     ) -> Join:
-        """Let the units of each subgroup and side follow their memory.
+        """Let the number of units of each subgroup and side follow their memory.
 
-        Every period a subgroup's load is compared with `low` and `high`, shares of the `capacity` of its units; after
-        `patience` equal wishes in a row it gets as many units as bring it to `target`, within the bounds.
+        Every period a subgroup's load is compared with `low` and `high`, shares of the `capacity` of its units. After
+        `patience` equal votes in a row it gets as many units as bring it to `target`, within the bounds.
         """
         requested = read_elasticity(
             low=low,
@@ -146,19 +146,19 @@ class Join:
         return replace(self, elasticity=requested)
 
     def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
-        """Let results leave in non-decreasing `result_time`, over the whole life of the query.
+        """Emit results in non-decreasing `result_time`, over the whole life of the checkpoint.
 
-        Of an aggregation that is a row per group and `result_time` at which its values changed, with that time.
+        An aggregation emits a row per group and `result_time` at which its values changed, with that time.
 
-        `sync-filter` holds rows until every stream has reached them, `filter-order` joins at once and holds results,
-        `adaptive` changes between them: to the second where lookups take at least `alpha` of the time.
+        `sync-filter` buffers rows until every stream has reached them, `filter-order` joins at once and buffers
+        results, `adaptive` switches between them: to the second where lookups take at least `alpha` of the time.
         """
         ordered = replace(self, ordering=read_ordering(policy, alpha))
         ordered._selection.check_names()
         return ordered
 
     def plan(self) -> JoinPlan:
-        """What will run; raises what only shows when the query is seen whole."""
+        """The physical plan; raises errors that only the whole query shows."""
         return self._plan
 
     def explain(self, stage: str | None = None) -> None:
@@ -166,7 +166,7 @@ class Join:
         print(explain_query(self._logical_plan, self._plan, self.strategy, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
-        """The answer for static inputs, as a DataFrame."""
+        """The results of static inputs, as a DataFrame."""
         if self._streaming:
             raise QueryError(
                 ".batch() needs static DataFrames, but the streams of this join are streaming.",
@@ -240,7 +240,7 @@ class Join:
         if self.grouping is not None:
             raise QueryError(
                 f"{verb} cannot follow .agg: groups and aggregates are the selection.",
-                hint="Work on the rows that leave, with foreachBatch or on what the sink holds.",
+                hint="Work on the emitted rows, with foreachBatch or on the sink's output.",
             )
 
     @cached_property
@@ -251,9 +251,9 @@ class Join:
     def _logical_plan(self) -> LogicalPlan:
         check_row_based(self.streams, self.ordering is not None)
         settings, selection = self.settings, self._selection
-        everlasting = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
+        never_late = self.ordering is None and all(stream.window.kind == "unbounded" for stream in self.streams)
         return LogicalPlan(
-            streams=tuple(logical_stream(number, stream, everlasting) for number, stream in enumerate(self.streams)),
+            streams=tuple(logical_stream(number, stream, never_late) for number, stream in enumerate(self.streams)),
             conjuncts=self.conjuncts,
             outputs=selection.computed,
             output_schema=arrow_schema(selection.computed_schema, settings.case_sensitive),

@@ -1,4 +1,4 @@
-"""What a join asks of its streams: that they go together, that their windows have a meaning, and each as data."""
+"""The streams of a join as logical streams, and the checks that they can be joined."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from braid.plan.logical import LogicalStream
 from braid.spark.transport import with_spark_types
 
 
-def logical_stream(number: int, stream: Stream, everlasting: bool) -> LogicalStream:
-    """A stream as a question has it; in an `everlasting` join rows are never late unless it says when."""
+def logical_stream(number: int, stream: Stream, never_late: bool) -> LogicalStream:
+    """A stream for the logical plan. `never_late`: rows are never late unless the stream has a lateness."""
     fields = [StructField(f"{stream.name}.{field.name}", field.dataType, True) for field in stream.schema.fields]
-    lateness_us = stream.lateness_us if stream.lateness_given or not everlasting else None
+    lateness_us = stream.lateness_us if stream.lateness_given or not never_late else None
     return LogicalStream(
         name=stream.name,
         number=number,
@@ -51,12 +51,12 @@ def check_alike(streams: tuple[Stream, ...]) -> None:
 
 
 def check_row_based(streams: tuple[Stream, ...], ordered: bool) -> None:
-    """Refuse windows that count rows where their order is not known, or has no meaning."""
+    """Refuse row-based windows where the order of rows is unknown or undefined."""
     row_based = [stream for stream in streams if stream.window.kind == "rows"]
     if row_based and row_based[0].df.isStreaming and not ordered:
         raise WindowError(
             f"The window of stream {row_based[0].name!r} counts rows in the order of event time, but the results of "
-            "this join leave in no order.",
+            "this join have no order.",
             hint="Add .ordered() to the join, or give the stream a window of time.",
         )
     for stream in row_based:

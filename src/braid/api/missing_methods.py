@@ -1,4 +1,4 @@
-"""What a user of Spark tries first: methods that Braid has under another name, or not at all, answered with a hint."""
+"""Methods of Spark that Braid has under another name, or not at all: errors with a hint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JOIN = {
     "withWatermark": _LATENESS,
     "toTable": _TABLE,
     "partitionBy": _PARTITIONED,
-    **dict.fromkeys(("orderBy", "sort"), "Results leave in order of result_time with .ordered()."),
+    **dict.fromkeys(("orderBy", "sort"), "Results are emitted in order of result_time with .ordered()."),
     **dict.fromkeys(("withColumn", "selectExpr", "drop", "alias"), "Name the columns of the result with .select(...)."),
     "agg": 'Without groups, write .groupBy().agg("count(*) AS n").',
     "dropDuplicates": "Use .select(...).distinct().",
@@ -60,7 +60,7 @@ RUN = {
 
 
 def refuse_attribute(owner: object, name: str, hints: Mapping[str, str]) -> NoReturn:
-    """For `__getattr__`: an AttributeError that says what to write instead."""
+    """For `__getattr__`: an AttributeError that suggests the right method."""
     kind = type(owner).__name__
     if name.startswith("_"):
         raise AttributeError(f"{kind} has no attribute {name}", name=name, obj=owner)
@@ -72,7 +72,7 @@ def refuse_attribute(owner: object, name: str, hints: Mapping[str, str]) -> NoRe
 
 
 def refuse_arguments(call: str, named: Mapping[str, object]) -> None:
-    """Raise for keyword arguments that Spark's call of this name has, and Braid's has not."""
+    """Raise for keyword arguments that Spark's method has and Braid's has not."""
     for name in named:
         hint = {
             "how": _INNER,

@@ -1,4 +1,4 @@
-"""`Run`: a handle on a started query, with the habits of Spark's `StreamingQuery`."""
+"""`Run`: a handle on a started query, like Spark's `StreamingQuery`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The query's id: the same over all runs of one checkpoint."""
+        """The query's id: the same for all runs of one checkpoint."""
         return self._execution.id
 
     @property
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the run is doing and what waits for whom, as it is now: a dict that `json.dumps` takes.
+        """What the run is doing and what waits for which stream, now: a dict that `json.dumps` takes.
 
         Spark's `isDataAvailable` and `isTriggerActive`, a `message`, and per stream watermarks, late and buffered rows.
         """
@@ -65,16 +65,16 @@ class Run:
         return list(self._execution.progress)
 
     def explain(self, stage: str | None = None) -> None:
-        """Print the plan as it runs now: the layout in force, the hot keys and the matches that were seen.
+        """Print the plan as it runs now: the layout in force, the hot keys and the observed matches.
 
-        With the stage `now`: watermarks, what waits for which stream, idle streams and late rows, as they are now.
+        With the stage `now`: current watermarks, what waits for which stream, idle streams and late rows.
         """
         print(self._execution.explain(stage))
 
     def awaitTermination(self, timeout: float | None = None) -> bool:
         """Wait until the run ends, or for `timeout` seconds; raises the error that ended it.
 
-        Ctrl-C ends the run after the step under way, and the wait with it; a second one does not wait for the step.
+        Ctrl-C ends the run after the current step, and this call with it; a second one does not wait for the step.
         """
         try:
             with plain_interrupts():
@@ -97,7 +97,7 @@ class Run:
         self._execution.stop()
 
     def flush(self) -> None:
-        """Let out everything that waits for its order; what comes earlier than the last of it is late from then on."""
+        """Emit everything that waits for its order; rows earlier than the last emitted result are late from then on."""
         self._execution.flush()
 
     def totals(self) -> DataFrame:

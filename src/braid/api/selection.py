@@ -94,12 +94,12 @@ class Selection:
 
     @cached_property
     def _time_of(self) -> int | Literal["result"] | None:
-        """Whose time results carry: their own, for their order or a summary, or one by which a row is forgotten."""
+        """Which time results carry: their own, for order or aggregation, or one after which a row is forgotten."""
         return "result" if self.ordered or self.over_us is not None else self._bounded_by
 
     @cached_property
     def _bounded_by(self) -> int | Literal["result"] | None:
-        """Whose time, among the selected columns, bounds how long a distinct row may come again."""
+        """The selected event time that bounds how long a distinct row may appear again."""
         if not self.is_distinct:
             return None
         read = {o.expression.name for o in self.chosen if isinstance(o.expression, Column)}

@@ -91,7 +91,7 @@ def _check_name(name: object) -> None:
 
 
 def _check_types(name: str, df: DataFrame) -> None:
-    """Every column must have a type that can be kept: late rows are kept whole, whatever the query reads."""
+    """Every column must have a type that can be stored: late rows are stored whole, whatever the query reads."""
     case_sensitive = read_settings(df.sparkSession).case_sensitive
     for field in df.schema.fields:
         problem = stream_problem(field.name, field.dataType, case_sensitive)
@@ -135,7 +135,7 @@ def _conversion(kind: DataType, column: str) -> str:
 
 
 def _warn_of_watermark(name: str, df: DataFrame) -> None:
-    """Say that a watermark of Spark's does not decide here which rows are late."""
+    """Warn that a watermark of Spark does not decide here which rows are late."""
     if any(kind == "EventTimeWatermark" for kind, _ in plan_nodes(df)):
         warnings.warn(
             f"The DataFrame of stream {name!r} has withWatermark. Which rows of the join are late does not depend on "

@@ -1,4 +1,4 @@
-"""`braid.totals`: what an aggregation has come to, from its checkpoint alone."""
+"""`braid.totals`: the current totals of an aggregation, from its checkpoint alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from braid.state.files import locate
 def totals(checkpoint: str, spark: SparkSession | None = None) -> DataFrame:
     """The current totals of the aggregation that a checkpoint belongs to, whether its query runs or not.
 
-    One row per group that has results, with the columns of the query; of an ordered aggregation as far as results have
-    been emitted, with the newest `result_time` of all in every row.
+    One row per group that has results, with the columns of the query. An ordered aggregation includes the emitted
+    results, with the newest `result_time` of all in every row.
     """
     if not checkpoint:
         raise QueryError(

@@ -32,7 +32,7 @@ def read_trigger(
             hint=EXAMPLE,
         )
     if processing_time is not None:
-        # In the one unit of Spark's own durations, which know fewer spellings than Braid's.
+        # In one unit of Spark's durations, which accept fewer spellings than Braid's.
         microseconds = duration_us("processingTime", processing_time)
         chosen = {"processingTime": f"{-(-microseconds // 1000)} milliseconds"}
     return tuple(chosen.items())

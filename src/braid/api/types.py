@@ -1,6 +1,6 @@
-"""Which column types a stream and a result can have, and what to write instead of the others.
+"""Column types that a stream and a result can have, and what to write instead of the others.
 
-Rows are kept as Arrow, late rows and results as Parquet that Spark reads back, so a type must survive all three.
+Rows are stored as Arrow, late rows and results as Parquet that Spark reads, so a type must work in all three.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pyspark.sql.types import (
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a column cannot be kept; `remedy` is an expression that can be, or what to do."""
+    """Why a column cannot be stored; `remedy` is an expression that can be, or what to do."""
 
     reason: str
     remedy: str
 
 
 def stream_problem(column: str, kind: DataType, case_sensitive: bool) -> Problem | None:
-    """What keeps a stream from having a column of this type."""
+    """The reason why a stream cannot have a column of this type."""
     for path, inner in _inside(column, kind):
         if isinstance(inner, CalendarIntervalType | YearMonthIntervalType):
             return Problem(f"{path} has type {inner.simpleString()}, which Arrow cannot hold", _as_text(column, kind))
@@ -52,7 +52,7 @@ def stream_problem(column: str, kind: DataType, case_sensitive: bool) -> Problem
 
 
 def result_problem(column: str, kind: DataType, case_sensitive: bool) -> Problem | None:
-    """What keeps a result from having a column of this type."""
+    """The reason why a result cannot have a column of this type."""
     for path, inner in _inside(column, kind):
         if isinstance(inner, GeometryType | GeographyType):
             return Problem(

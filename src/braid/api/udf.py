@@ -29,11 +29,11 @@ def udf(
 ) -> Udf:
     """A predicate in Python.
 
-    `function` receives one `pyarrow.Array` per column, all of the length of the candidate pairs, and returns a
-    boolean Arrow or NumPy array of that length. `selectivity` and `cost` (seconds a pair) help the optimizer.
+    `function` receives one `pyarrow.Array` per column, all of the length of the candidate pairs, and returns a boolean
+    Arrow or NumPy array of that length. `selectivity` and `cost` (seconds a pair) help the optimizer.
 
-    A restart compares the function's code. Where that says too much, as of one that is generated, give a `version`: it
-    is compared instead, so change it with the function.
+    A restart compares the function's code. Where the code changes without a change of meaning, as of a generated
+    function, give a `version`: it is compared instead, so change it with the function.
     """
     if not callable(function):
         raise QueryError(f"braid.udf needs a function, but got {function!r}.")

@@ -11,7 +11,7 @@ from braid.plan.durations import duration_us, format_us
 
 
 class Unbounded:
-    """No limit. There is one, `braid.unbounded`."""
+    """No limit. The only instance is `braid.unbounded`."""
 
     def __repr__(self) -> str:
         return "braid.unbounded"
@@ -26,7 +26,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class LastRows:
-    """The newest rows of a stream, so many. Made by `braid.rows`."""
+    """A number of newest rows of a stream. Made by `braid.rows`."""
 
     count: int
 
@@ -46,7 +46,7 @@ def rows(count: int) -> LastRows:
 
 @dataclass(frozen=True)
 class Window:
-    """How long a row may be joined: for a duration, for ever, as predicates allow, or while it is among the last."""
+    """How long a row may be joined: for a duration, unbounded, as predicates allow, or while it is among the last."""
 
     kind: str
     duration_us: int | None

@@ -1,4 +1,4 @@
-"""`writeStream`: how and where a query runs, with the habits of Spark's `DataStreamWriter`."""
+"""`writeStream`: how and where a query runs, like Spark's `DataStreamWriter`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WITHOUT_CHECKPOINT = ("memory", "console", "noop")
 
 @dataclass(frozen=True)
 class Query:
-    """What a writer was made for."""
+    """The query that a writer runs."""
 
     spark: SparkSession
     logical_plan: LogicalPlan
@@ -76,7 +76,7 @@ class Writer:
         return replace(self, _format=source)
 
     def option(self, key: str, value: Any) -> Writer:
-        """An option of Braid's (`braid.spark.sinks.options` lists them) or of the format."""
+        """An option of Braid (`braid.spark.sinks.options` lists them) or of the format."""
         text = _option_text(key, value)
         kept = tuple((name, old) for name, old in self._options if name.lower() != key.lower())
         return replace(self, _options=(*kept, (key, text)))
@@ -103,11 +103,11 @@ class Writer:
         availableNow: bool | None = None,
         **others: Any,
     ) -> Writer:
-        """When steps run: every so often, or until what is there now is processed."""
+        """When steps run: at an interval, or until all available rows are processed."""
         return replace(self, _trigger=read_trigger(processingTime, once, availableNow, others))
 
     def foreachBatch(self, function: Callable[[DataFrame, int], None]) -> Writer:
-        """Hand each step's results to a function, with the step's number."""
+        """Pass each step's results to a function, with the step's number."""
         if not callable(function):
             raise SinkError(f"foreachBatch needs a function of a DataFrame and a batch id, but got {function!r}.")
         return replace(self, _function=function)
@@ -170,7 +170,7 @@ class Writer:
         if given not in ("wait", "flush"):
             raise SinkError(
                 f"The option endOfInput is 'wait' or 'flush', but got {given!r}.",
-                hint="'flush' lets everything out at the end of an availableNow run; 'wait' keeps it for the next.",
+                hint="'flush' emits everything at the end of an availableNow run; 'wait' keeps it for the next.",
             )
         return given == "flush"
 

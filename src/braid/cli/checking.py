@@ -1,6 +1,6 @@
-"""The demo's answer against brute force: some taxi reports, each compared with every van report there is.
+"""The demo's results against brute force: some taxi reports, each compared with every van report.
 
-Nothing of the engine is used: late rows are found by their definition, pairs by their distance and times.
+The engine is not used: late rows are found by their definition, pairs by their distance and times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 NEAR_METRES = 100.0
 WINDOW_US = LATENESS_US = 5_000_000
 SAMPLED_REPORTS = 1_000
-# A demo that was continued many times has long feeds: fewer reports are checked then, so that it takes seconds.
+# A demo that was continued many times has long feeds: then fewer reports are checked, so that it takes seconds.
 MOST_COMPARISONS = 400_000_000
 PAIRS_AT_ONCE = 4_000_000
 KEYS = ["taxi", "taxi_us", "van", "van_us"]
@@ -25,7 +25,7 @@ KEYS = ["taxi", "taxi_us", "van", "van_us"]
 
 @dataclass(frozen=True)
 class Checked:
-    """What the check has compared, and how the answer differs from it."""
+    """What the check compared, and how the results differ."""
 
     reports: int
     others: int
@@ -61,7 +61,7 @@ class Feed:
 
 
 def check_sample(taxis: Path, vans: Path, output: Path, seed: int = 0) -> Checked:
-    """Compare the answer for a random sample of taxi reports with brute force."""
+    """Compare the results for a random sample of taxi reports with brute force."""
     taxi, van = read_on_time(taxis), read_on_time(vans)
     count = min(SAMPLED_REPORTS, len(taxi.times), max(1, MOST_COMPARISONS // max(1, len(van.times))))
     places = np.random.default_rng(seed).choice(len(taxi.times), count, replace=False)
@@ -84,7 +84,7 @@ def check_sample(taxis: Path, vans: Path, output: Path, seed: int = 0) -> Checke
 
 
 def read_on_time(directory: Path) -> Feed:
-    """A feed without its late rows: each file is a batch, and late is what is older than the ones before allow."""
+    """A feed without its late rows: each file is a batch, and rows older than earlier files allow are late."""
     kept, newest = [], None
     for path in sorted(directory.glob("[0-9]*.parquet")):
         table = pq.read_table(path)
@@ -101,7 +101,7 @@ def read_on_time(directory: Path) -> Feed:
 
 
 def near_pairs(taxi: Feed, van: Feed) -> pa.Table:
-    """All pairs within the distance and the window, by comparing every one with every other."""
+    """All pairs within the distance and the window, by comparing every report with every other."""
     rows = max(1, PAIRS_AT_ONCE // max(1, len(van.times)))
     mine, others = [], []
     for first in range(0, len(taxi.times), rows):
@@ -133,5 +133,5 @@ def _answers(output: Path, sample: Feed) -> pa.Table:
     columns = [rows["taxi"], rows["taxi_time"].cast(pa.int64()), rows["van"], rows["van_time"].cast(pa.int64())]
     found = pa.table(columns, names=KEYS)
     known = pa.table({"taxi": sample.vehicle, "taxi_us": pa.array(sample.times)})
-    # A vehicle and a time of the sample, but not of one report, are of another one.
+    # A vehicle and a time of the sample that are not in one report belong to another report.
     return found.join(known, ["taxi", "taxi_us"], join_type="left semi", use_threads=False)

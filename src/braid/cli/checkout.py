@@ -1,4 +1,4 @@
-"""What lies beside the sources in a checkout and is not installed: benchmarks and experiments."""
+"""Packages of a checkout that are not installed: benchmarks and experiments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`braid demo`: pairs of vehicles from two position feeds that came within 100 m and 5 s of each other.
 
-The feeds grow while the join runs: a file is added to each as soon as the join has caught up. Results and
-checkpoint stay in the demo's directory, so the next demo goes on where this one ended.
+The feeds grow while the join runs: a file is added to each as soon as the join has caught up. Results and checkpoint
+stay in the demo's directory, so the next demo continues there.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ SHOWN_ENCOUNTERS = 8
 
 @dataclass(frozen=True)
 class Places:
-    """Where a demo keeps its things."""
+    """The directories of a demo."""
 
     root: Path
 
     @property
     def marker(self) -> Path:
-        """Says that the directory is a demo's, and may be deleted by one."""
+        """Marks the directory as a demo's, which a demo may delete."""
         return self.root / ".braid-demo"
 
     @property
@@ -92,7 +92,7 @@ class Places:
 
 
 def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
-    """Send `rows` more rows through the join, show how it goes and what came out."""
+    """Send `rows` more rows through the join, show its progress and its results."""
     began = time.monotonic()
     console = Console()
     places = Places(directory)
@@ -101,7 +101,7 @@ def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
     with local_spark("braid-demo", None if debug else places.log) as spark:
         feeding = _Feeding(places, steps=-(-rows // ROWS_PER_STEP))
         feeding.send()
-        console.print(f"The question: {NEAR}, both windows 5 s")
+        console.print(f"The predicate: {NEAR}, both windows 5 s")
         console.print(f"Spark's own stream-stream join: [red]{_spark_says(spark, places)}[/red]")
         totals = _join(spark, places, feeding, console)
         _show_results(spark, places, totals, console)
@@ -110,7 +110,7 @@ def run_demo(directory: Path, rows: int, fresh: bool, debug: bool) -> None:
 
 
 def prepare(places: Places, fresh: bool) -> str:
-    """Make the directory ready, and say whether the demo continues or starts."""
+    """Prepare the directory, and print whether the demo continues or starts."""
     root = places.root
     earlier = places.marker.exists()
     if root.exists() and not earlier and any(root.iterdir()):
@@ -127,7 +127,7 @@ def prepare(places: Places, fresh: bool) -> str:
 
 
 class _Feeding:
-    """Adds files to both feeds, as many as the demo is to join."""
+    """Adds files to both feeds, as many as the demo will join."""
 
     def __init__(self, places: Places, steps: int) -> None:
         self._places = places
@@ -148,13 +148,13 @@ class _Feeding:
         self._next += 1
 
     def keep_ahead_of(self, joined_rows: int) -> None:
-        """Send until the join has a few files to go on with."""
+        """Send until the join has a few unread files."""
         while not self.is_over and self.sent_rows - joined_rows < FILES_AHEAD * ROWS_PER_STEP:
             self.send()
 
 
 def _join(spark: SparkSession, places: Places, feeding: _Feeding, console: Console) -> Totals:
-    """Run the join until it has read all that was sent."""
+    """Run the join until it has read everything that was sent."""
     totals = Totals(feeding.planned_rows)
     try:
         run = (
@@ -178,7 +178,7 @@ def _join(spark: SparkSession, places: Places, feeding: _Feeding, console: Conso
 
 
 def _show_steps(steps: Iterator[dict[str, Any]], places: Places, totals: Totals, console: Console) -> None:
-    """A line for every step, on the screen and in the log; below them, on a terminal, how far the run is."""
+    """A line for every step, on the screen and in the log; below them, on a terminal, the progress of the run."""
     with places.steps.open("a") as log, Live(console=console, refresh_per_second=8, transient=True) as live:
         for line in chain([step_header()], _counted(steps, totals)):
             print(line, file=log, flush=True)
@@ -196,7 +196,7 @@ def _counted(steps: Iterator[dict[str, Any]], totals: Totals) -> Iterator[str]:
 
 
 def _check(places: Places, console: Console) -> None:
-    """Say whether brute force gives the same for a sample; an answer that is wrong is an error."""
+    """Print whether brute force has the same results for a sample; wrong results are an error."""
     checked = check_sample(places.feed(TAXIS), places.feed(VANS), places.output)
     if not checked.is_right:
         raise BraidError(
@@ -206,7 +206,7 @@ def _check(places: Places, console: Console) -> None:
 
 
 def _steps(run: Run, feeding: _Feeding, totals: Totals) -> Iterator[dict[str, Any]]:
-    """The progress of each step, until everything was sent and nothing has been left to do for a while."""
+    """The progress of each step, until everything was sent and nothing was left to do for a while."""
     seen, quiet_since = -1, time.monotonic()
     while time.monotonic() - quiet_since < QUIET_SECONDS:
         if not run.isActive:
@@ -236,7 +236,7 @@ def _read(spark: SparkSession, places: Places, fleet: Fleet) -> DataFrame:
 
 
 def _spark_says(spark: SparkSession, places: Places) -> str:
-    """Ask Spark the same question; its answer, in its own words."""
+    """Run the same join in Spark; its answer, in its own words."""
     taxis, vans = (_read(spark, places, fleet).withWatermark("ts", "5 seconds").alias(fleet.name) for fleet in FLEETS)
     query = taxis.join(vans, sf.expr(SPARK_CONDITION)).writeStream.format("noop").trigger(availableNow=True).start()
     try:

@@ -1,4 +1,4 @@
-"""`braid experiments`: the papers' claims, measured again, from a checkout."""
+"""`braid experiments`: measure the papers' claims again, from a checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from braid.cli.checkout import load_beside
 
 
 def list_experiments() -> None:
-    """Name the papers and their experiments."""
+    """List the papers and their experiments."""
     for paper, module in load_beside("experiments", "command").PAPERS.items():
         names = ", ".join(experiment.__name__ for experiment in module.EXPERIMENTS)
         typer.echo(f"{paper}: {names}")

@@ -1,4 +1,4 @@
-"""How a command fails: the error without its traceback and exit code 1, or everything when that is asked for."""
+"""How a command fails: the error without its traceback and exit code 1, or with it under --debug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Spark session on this machine for a command: the running interpreter for its workers, no network, no chatter."""
+"""A local Spark session for a command: the running interpreter for its workers, no network, little output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN_LINES = 5
 
 @contextmanager
 def local_spark(name: str, log: Path | None) -> Iterator[SparkSession]:
-    """A session for the time of a command. What the JVM prints goes to `log`, or to the terminal without one."""
+    """A session for the duration of a command. JVM output goes to `log`, or to the terminal without one."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     settings = {
@@ -53,7 +53,7 @@ def local_spark(name: str, log: Path | None) -> Iterator[SparkSession]:
 
 @contextmanager
 def _errors_to(log: Path | None) -> Iterator[None]:
-    """Let processes started inside inherit a file as their stderr; a JVM keeps it for its whole life."""
+    """Redirect the stderr of processes started inside to a file; a JVM keeps it for its whole life."""
     if log is None:
         yield
         return

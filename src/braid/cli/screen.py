@@ -1,4 +1,4 @@
-"""What the demo draws: a line per step, a bar below them, and the table of encounters."""
+"""The demo's output: a line per step, a progress bar below, and the table of encounters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RATES = (
 
 
 class Totals:
-    """What the steps of a run add up to."""
+    """The sums over the steps of a run."""
 
     def __init__(self, planned_rows: int) -> None:
         self.planned_rows = planned_rows
@@ -66,7 +66,7 @@ def step_line(progress: dict[str, Any]) -> str:
 
 
 def live_view(totals: Totals) -> RenderableType:
-    """How far the run is."""
+    """The progress of the run."""
     far = Table.grid(padding=(0, 2))
     far.add_row(
         ProgressBar(total=totals.planned_rows, completed=min(totals.rows, totals.planned_rows), width=24),
@@ -94,7 +94,7 @@ def encounters_table(pairs: Any) -> Table:
 
 
 def size_text(count: int) -> str:
-    """Bytes for a person."""
+    """Bytes as readable text."""
     if count < 1000:
         return f"{count} B"
     for unit in ("kB", "MB"):

@@ -1,8 +1,8 @@
-"""Made-up traffic: vehicles that drive rounds of streets and report where they are every two seconds.
+"""Generated traffic: vehicles drive along streets and report their positions every two seconds.
 
-A vehicle's place is a function of its number and the time, and noise comes from a generator seeded by fleet and
-file, so any file can be made at any time, by any run, and is always the same. Reports arrive a little out of order;
-a few are held back for as long as a file covers, and most of those come too late.
+A vehicle's position is a function of its number and the time, and noise comes from a generator seeded by fleet and
+file. So every run generates the same files. Reports arrive slightly out of order; a few are delayed by the duration of
+a file, and most of those are late.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def make_file(fleet: Fleet, number: int) -> pa.Table:
 
 
 def write_file(fleet: Fleet, number: int, directory: Path) -> int:
-    """Add a file to a feed, whole or not at all; how many rows it has."""
+    """Add a file to a feed atomically; the number of its rows."""
     table = make_file(fleet, number)
     directory.mkdir(parents=True, exist_ok=True)
     hidden = directory / f".{number:06d}.part"
@@ -110,7 +110,7 @@ def _sent(fleet: Fleet, number: int) -> Reports:
 
 
 def _places(fleet: Fleet, vehicle: npt.NDArray[np.int64], seconds: Numbers) -> tuple[Numbers, Numbers]:
-    """Where vehicles are: each drives round its own rectangle of streets at its own speed."""
+    """The positions of vehicles: each drives around its own rectangle of streets at its own speed."""
     rounds = np.random.default_rng([fleet.seed, 0])
     blocks = CITY_METRES // BLOCK_METRES
     count = fleet.vehicles

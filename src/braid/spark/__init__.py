@@ -1,1 +1,1 @@
-"""The shell around the engine: sessions, jobs, the streaming query."""
+"""Spark around the engine: sessions, jobs, the streaming query."""

@@ -1,4 +1,4 @@
-"""The answer for static inputs: the same engine, one step, in a scratch checkpoint."""
+"""The results of static inputs: the same engine, one step, in a scratch checkpoint."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def run_batch(
     schema: StructType,
     ordering: Ordering | None = None,
 ) -> DataFrame:
-    """Join static DataFrames; the result lies in scratch storage until the process ends.
+    """Join static DataFrames; the result stays in scratch storage until the process ends.
 
-    No clock has to do with them: a row may be ahead of it as far as it likes.
+    The clock has no effect: a row may be any time ahead of it.
     """
     plan = replace(plan, streams=tuple(replace(stream, max_ahead_us=None) for stream in plan.streams))
     location = scratch_location(spark, "batch")

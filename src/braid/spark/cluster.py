@@ -1,8 +1,8 @@
 """Spark as the cluster: streaming plans for ingest, one planned DataFrame per kind of probe job.
 
-Ingest runs inside the streaming plan: each stream's rows go through tasks that write blocks, and only their reports
-are unioned. Probe jobs run over the anchor, a small persisted DataFrame with one partition per slot, so that a
-slot's task finds its blocks where it left them.
+Ingest runs inside the streaming plan: each stream's rows pass through tasks that write blocks, and only their reports
+are unioned. Probe jobs run over the anchor, a small persisted DataFrame with one partition per slot, so that a slot's
+task runs where its blocks are already open.
 """
 
 from __future__ import annotations
@@ -91,16 +91,16 @@ class SparkCluster:
             raise
 
     def take_batch(self, reports: DataFrame) -> None:
-        """The reports of the batch that the next `ingest` is about."""
+        """Set the reports of the batch for the next `ingest`."""
         self._batch = reports
 
     def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
         if self._batch is None:
-            raise RuntimeError("there is no batch to take in")
+            raise RuntimeError("there is no batch to ingest")
         return self._collect(self._batch, command, evaluated_at_ingest(self._plan))
 
     def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
-        """Run a probe job; if a worker dies, once more with the calls of users' functions watched."""
+        """Run a probe job; if a worker dies, run it once more and note the calls of users' functions."""
         evaluated = self._pipeline.evaluated(command)
         try:
             return self._collect(self._pipeline.job(command), command, evaluated)
@@ -171,7 +171,7 @@ def _unsendable(plan: JoinPlan, error: Exception) -> QueryError:
 
 
 class IngestFunction:
-    """What Spark maps over a stream's rows."""
+    """The function that Spark maps over a stream's rows."""
 
     def __init__(self, plan: JoinPlan, stream: int, locations: Locations) -> None:
         self._plan = plan
@@ -185,16 +185,16 @@ class IngestFunction:
 
 
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:
-    """What the JVM evaluates on the rows of the streams: pushed selections, and keys that are more than a column."""
+    """What the JVM evaluates on the rows of the streams: pushed selections, and keys that are expressions."""
     pushed = [plan.conjuncts[number].written for numbers in plan.pushed for number in numbers]
     keys = [side.sql for part in plan.parts if not part.exact for side in part.sides if side.raises]
     return list(dict.fromkeys([*pushed, *keys]))
 
 
 def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
-    """A stream's rows under flat names, with the hashes of its key parts and the pushed selection.
+    """A stream's rows with flat names, key hashes and the pushed selection.
 
-    All columns go along, because a late row is kept whole.
+    All columns are included, because a late row is stored whole.
     """
     stream = plan.streams[number]
     flat = frame.select([sf.col(quoted(name)).alias(f"{stream.name}.{name}") for name in frame.columns])

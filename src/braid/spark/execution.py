@@ -65,7 +65,7 @@ FULL = "No space left on device"
 
 @dataclass(frozen=True)
 class Job:
-    """What to run, as the writer put it together."""
+    """What to run, as collected by the writer."""
 
     logical_plan: LogicalPlan
     strategy: Strategy
@@ -86,11 +86,11 @@ _RUNNING_LOCK = threading.Lock()
 
 
 class _Stopping(Exception):
-    """A batch that came after stop() was called; Spark keeps it for the next run."""
+    """A batch that Spark started after stop() was called; the next run reads it again."""
 
 
 def require_free_name(spark: SparkSession, name: str | None, checkpoint: str) -> None:
-    """SinkError if another query of the session has the name; a run on the same checkpoint is taken over instead."""
+    """SinkError if another query of the session has the name; a run on the same checkpoint is stopped instead."""
     with _RUNNING_LOCK:
         earlier = _RUNNING.get(checkpoint)
     ending = earlier is not None and earlier.active and earlier._job.name == name
@@ -102,7 +102,7 @@ def require_free_name(spark: SparkSession, name: str | None, checkpoint: str) ->
 
 
 class Execution:
-    """Owns the steps, the Spark query and what they say; starts at once."""
+    """Owns the steps, the Spark query and their status; starts at once."""
 
     def __init__(self, spark: SparkSession, job: Job) -> None:
         self.run_id = str(uuid.uuid4())
@@ -133,7 +133,7 @@ class Execution:
         sink = job.sink.make(self.id, not self._checkpoint.stored())
         self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
         self._end_earlier_run()
-        # Before recovery, which sweeps what the last manifest does not name: a repaired checkpoint must find it.
+        # Before recovery, which sweeps what the last manifest does not name; a repaired checkpoint needs these files.
         # Spark's commit is read first, because an older run that is still there may finish a step meanwhile.
         check_spark_log(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")
         committed = self._last_spark_commit()
@@ -165,7 +165,7 @@ class Execution:
             threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
 
     def stop(self) -> None:
-        """End between two steps; called inside one, as by `foreachBatch`, return at once and end after it."""
+        """Stop between two steps; called inside a step, as by `foreachBatch`, return at once and stop after it."""
         self._stopping.set()
         if self._step.is_mine:
             threading.Thread(target=self._stop_between_steps, name="braid-stop", daemon=True).start()
@@ -173,7 +173,7 @@ class Execution:
             self._stop_between_steps()
 
     def _end_earlier_run(self) -> None:
-        """A run of this process on the same checkpoint ends first: in one session Spark allows one query of an id."""
+        """Stop a run of this process on the same checkpoint: a session allows one query of an id."""
         with _RUNNING_LOCK:
             earlier, _RUNNING[self._job.checkpoint] = _RUNNING.get(self._job.checkpoint), self
         if earlier is not None and earlier.active:
@@ -182,7 +182,7 @@ class Execution:
             earlier.stop()
 
     def require_owner(self) -> None:
-        """TakenOverError, now and whenever the run is asked for its failure, if a newer run has the checkpoint."""
+        """Raise TakenOverError, now and at every later request, if a newer run owns the checkpoint."""
         try:
             self._owner.require()
         except TakenOverError as error:
@@ -195,7 +195,7 @@ class Execution:
         self._cluster.close()
 
     def explain(self, stage: str | None) -> str:
-        """The plan, with what the newest manifest has seen of it; or, with the stage `now`, where the query stands."""
+        """The plan with what the newest manifest has observed; with the stage `now`, the current status."""
         if stage == "now":
             return explain_now(self._plan, self._standing(), self.state)
         job, slots = self._job, self._cluster.slots
@@ -228,11 +228,11 @@ class Execution:
         return self._state if self.active else "stopped"
 
     def status(self) -> dict[str, Any]:
-        """What the run is doing, and what waits for whom."""
+        """What the run is doing, and what waits for which stream."""
         return {**self.query.status, **describe_status(self._plan, self._standing(), self.state)}
 
     def flush(self) -> None:
-        """Let out everything that waits for its order, between two steps."""
+        """Emit everything that waits for its order, between two steps."""
         self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
         with self._step.buffered():
             if self.error is not None:
@@ -240,13 +240,13 @@ class Execution:
             self._run_step(self._steps.flush)
 
     def totals(self) -> DataFrame:
-        """What the aggregation has come to after the newest step."""
+        """The totals of the aggregation after the newest step."""
         aggregation = aggregation_of(self._plan, "this query")
         return read_totals(self._spark, self._job.checkpoint, aggregation, lambda: self._steps.manifest)
 
     @property
     def active(self) -> bool:
-        """Whether steps may still run; none can of a run that failed to start."""
+        """Whether steps may still run; false if the run failed to start."""
         return self._started and (bool(self.query.isActive) or not self._over.is_set())
 
     def _refuse_inside(self, verb: str, reason: str) -> None:
@@ -257,11 +257,11 @@ class Execution:
             )
 
     def _standing(self) -> Standing:
-        """Where the query stands, by the newest manifest and the last look at the sources."""
+        """The status of the query, by the newest manifest and the last check of the sources."""
         return standing_of(self._plan, self._steps.manifest, self._steps.idle)
 
     def _await_query(self, timeout: float | None) -> bool:
-        """Whether the query ended in time, and the step after its last batch too."""
+        """Whether the query ended in time, including the step after its last batch."""
         if timeout is None:
             self.query.awaitTermination()
             return self._over.wait()
@@ -269,9 +269,9 @@ class Execution:
         return bool(self.query.awaitTermination(timeout)) and self._over.wait(max(0.0, until - time.monotonic()))
 
     def _flush_at_end(self) -> None:
-        """When the query has read all there was, let out what waits."""
+        """When the query has read all available rows, emit what waits."""
         try:
-            with suppress(PySparkException, Py4JError, BraidError):  # what ended the query is told by whoever awaits it
+            with suppress(PySparkException, Py4JError, BraidError):  # awaitTermination reports what ended the query
                 self.query.awaitTermination()
                 if not self._stopping.is_set():
                     self.flush()
@@ -309,8 +309,8 @@ class Execution:
             query = writer.start()
             if self._may_idle:
                 self._sources = Sources(query, job.frames)
-            # Sources make their logs while the query is initialised, in its own thread.
-            with suppress(PySparkException, Py4JError):  # a query that fails here says so when it is awaited
+            # Sources create their logs while the query is initialised, in its own thread.
+            with suppress(PySparkException, Py4JError):  # awaitTermination reports a query that fails here
                 query._jsq.streamingQuery().awaitInitialization(INITIALIZATION_MS)
             return query
 
@@ -326,7 +326,7 @@ class Execution:
             self._step.release()
 
     def _tick_while_active(self) -> None:
-        """Between batches, run the steps that only the clock asks for."""
+        """Between batches, run the steps that only the clock requires."""
         while not self.query.has_ended() and not self._stopping.wait(TICK_SECONDS):
             if self._step.acquire(timeout=0):
                 try:
@@ -348,7 +348,7 @@ class Execution:
 
     def _run_batch(self, reports: DataFrame, batch: int) -> None:
         self._cluster.take_batch(reports)
-        # A batch that comes before the query is known is the first of the run: nobody can have fallen silent in it.
+        # A batch before the query is known is the first of the run, so no stream can be idle yet.
         sources = self._sources
         check = nothing_known(self._plan) if sources is None else sources.planned(batch)
         planned = planned_rows(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}", batch)

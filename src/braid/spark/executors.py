@@ -1,6 +1,6 @@
-"""Asking Spark for executors, where dynamic allocation lets their number change.
+"""Requests for executors, where dynamic allocation lets their number change.
 
-A wish, not a need: the query runs with whatever executors there are, and a refusal is only told.
+A request is optional: the query runs with any number of executors, and a refusal is only reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNLIMITED = 2**31 - 1
 
 
 def request_executors(spark: SparkSession, layout: Layout) -> str | None:
-    """Ask for as many as a layout can use; what was asked and what came of it, None where Spark decides alone."""
+    """Request as many executors as a layout can use; the outcome, None where Spark decides alone."""
     conf = spark.sparkContext.getConf()
     if conf.get(ENABLED, "false") != "true":
         return None
@@ -40,14 +40,14 @@ def request_executors(spark: SparkSession, layout: Layout) -> str | None:
 
 
 def read_allocation(conf: SparkConf) -> Allocation:
-    """The bounds that a session was configured with."""
+    """The bounds that the session is configured with."""
     cores, task_cores = (int(conf.get(name, "1") or 1) for name in (CORES, TASK_CORES))
     least, most = int(conf.get(LEAST, "0") or 0), int(conf.get(MOST, str(UNLIMITED)) or UNLIMITED)
     return Allocation(max(1, cores // task_cores), least, None if most == UNLIMITED else most)
 
 
 def request_total(spark: SparkSession, executors: int) -> bool:
-    """Tell the cluster manager how many executors there should be; whether it took that in."""
+    """Send the number of executors to the cluster manager; whether it accepted the request."""
     context: Any = spark.sparkContext
     nowhere = context._jvm.PythonUtils.toScalaMap({})
     return bool(context._jsc.sc().requestTotalExecutors(executors, 0, nowhere))

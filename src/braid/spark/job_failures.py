@@ -1,8 +1,8 @@
-"""What ended a Spark job, as Braid's error: which streams, which batch, Spark's own words for the cause, and no stack.
+"""A failed Spark job as Braid's error: the streams, the step, Spark's own message for the cause, and no stack.
 
 An error that arises while the JVM evaluates a predicate, a selection or a key is a PredicateError, whatever its class:
-a regular expression from data or a registered function may raise anything. Errors of storage, of memory and of workers
-or executors that died are none.
+a regular expression from data or a registered function may raise anything. Errors of storage, of memory, and of dead
+workers or executors are not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from braid.plan.join import JoinPlan
 
 STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
 WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
-# What says nothing about the rows: memory, lost tasks, files, networks, interrupts, and bugs.
+# Causes outside the rows: memory, lost tasks, files, networks, interrupts, and bugs.
 NOT_THE_ROWS = re.compile(
     r"OutOfMemoryError|StackOverflowError|ExecutorLostFailure|FetchFailed|TaskKilled|InterruptedException|"
     r"ClosedByInterrupt|IOException|FileNotFound|FileAlreadyExists|AccessControl|SocketException|ConnectException|"
@@ -39,7 +39,7 @@ MOST_NAMED = 6
 def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequence[str]) -> BraidError:
     """A failed job as Braid's error; `evaluated` are the expressions that the JVM evaluates in it."""
     names = ", ".join(stream.name for stream in plan.streams)
-    # After the task's own stack Spark gives the driver's, which is that of the streaming query in every case.
+    # After the task's own stack Spark prints the driver's, which is always that of the streaming query.
     text = text_of(error).split("Driver stacktrace:")[0]
     refused = STORAGE_FAILURES.search(text)
     if refused is not None:
@@ -73,11 +73,11 @@ def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequ
 
 
 class WorkerDied(RunFailedError):
-    """A job that ended because Python workers died, for a reason that Spark does not know."""
+    """A job that failed because Python workers died, for a reason that Spark does not know."""
 
 
 def _is_of_an_expression(error: Exception, text: str) -> bool:
-    """Whether the rows made the job fail, by what an expression did with them."""
+    """Whether an expression failed on the rows of the job."""
     if (
         NOT_THE_ROWS.search(text)
         or WORKER_DEATH.search(text)
@@ -86,12 +86,12 @@ def _is_of_an_expression(error: Exception, text: str) -> bool:
         return False
     if USER_CODE in text:
         return OWN_CODE.search(text) is None
-    # Spark raises what has an error class of its own under that class; of anything else it gives the stack.
+    # Spark reports an error of its own by its error class, and any other error by its stack.
     return isinstance(error, PySparkException) or CONDITION.search(text) is not None or bool(EVALUATION.search(text))
 
 
 def _cause(text: str) -> str:
-    """Spark's own words for the cause, in a few lines."""
+    """Spark's own message for the cause, in a few lines."""
     task = TASK_CAUSE.search(text)
     condition = CONDITION.search(text)
     if condition is not None and USER_CODE not in text:

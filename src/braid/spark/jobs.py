@@ -1,8 +1,8 @@
-"""Probe jobs as DataFrames: tasks over the anchor, and where a conjunct needs it, filters of the JVM between them.
+"""Probe jobs as DataFrames: tasks over the anchor, with filters of the JVM between them where needed.
 
-Without the JVM a job is one pass over the anchor that writes files. With it, the tasks emit their rows, the JVM
-filters them by the original expressions, further functions evaluate what must come after, and a last one writes and
-reports (`task_reports.py`).
+Without the JVM a job is one pass over the anchor that writes files. With it, the tasks emit rows, the JVM filters them
+by the original expressions, further tasks evaluate what must come after, and a last one writes. A report is sent with
+the rows it describes, and passes every filter.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DELTA_STREAM, ROUTE = "#head", "#route"
 
 
 class ProbePipeline:
-    """Makes the DataFrame of a probe job, once for every shape it takes."""
+    """Creates the DataFrame of a probe job, once for every shape of job."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, slots: int, anchor: DataFrame) -> None:
         self._plan = plan
@@ -62,13 +62,13 @@ class ProbePipeline:
         return self._known[key]
 
     def needs_jvm(self, command: ProbeCommand, round_number: int) -> bool:
-        """Whether the JVM has a part in what happens after this round."""
+        """Whether the JVM evaluates something after this round."""
         probe_orders = self._probe_orders(command)
         complete = round_number == command.rounds - 1 and self._gives_results(probe_orders)
         return any(later_stages(probe_orders, round_number)) or (complete and self._plan.jvm_outputs)
 
     def evaluated(self, command: ProbeCommand) -> list[str]:
-        """What the JVM evaluates in a probe job: conjuncts, and the selection where it gives results."""
+        """What the JVM evaluates in a probe job: conjuncts, and the selection where the job finds results."""
         probe_orders = self._probe_orders(command)
         later = [stage for stages in later_stages(probe_orders, command.last_round) for stage in stages]
         found = [
@@ -107,7 +107,7 @@ class ProbePipeline:
         return map_batches(frame, FinishFunction(plan, self._locations), REPORTS)
 
     def _read_later(self, command: ProbeCommand) -> set[str]:
-        """The columns that something after this job's tasks still reads."""
+        """The columns that later parts of the job still read."""
         plan, probe_orders = self._plan, self._probe_orders(command)
         if not (command.is_last and self._gives_results(probe_orders)):
             return {field.name for schema in plan.schemas for field in schema}
@@ -124,13 +124,13 @@ class ProbePipeline:
 
 
 def later_stages(probe_orders: list[ProbeOrder], round_number: int) -> list[tuple[Stage, ...]]:
-    """For every head what follows its lookup of a round in the JVM, and after that."""
+    """For every delta stream, what follows its lookup of a round: in the JVM, and after that."""
     probes = [probe_order.probe_in(round_number) for probe_order in probe_orders]
     return [() if probe is None else probe.later for probe in probes]
 
 
 def emitted_schema(plan: JoinPlan, names: set[str]) -> pa.Schema:
-    """What tasks hand to the JVM: the stored columns among `names`, the result time, and where the row stands."""
+    """What tasks send to the JVM: stored columns among `names`, the result time, delta stream and route."""
     fields = [field for schema in plan.schemas for field in schema if field.name in names]
     time = plan.schemas[0].field(plan.streams[0].time).with_name(RESULT_TIME)
     own = [time, pa.field(DELTA_STREAM, pa.int32()), pa.field(ROUTE, pa.int32())]
@@ -172,7 +172,7 @@ class EmitFunction:
 
 
 class CheckFunction:
-    """Conjuncts that must follow one the JVM evaluated."""
+    """Conjuncts that must follow one that the JVM evaluated."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, stages: list[Stage | None], schema: pa.Schema) -> None:
         self._plan, self._locations, self._stages, self._schema = plan, locations, stages, schema
@@ -199,7 +199,7 @@ class CheckFunction:
 
 
 class ExchangeFunction:
-    """Writes what passed for the next round, and what of it makes up a derived stream."""
+    """Writes the filtered rows for the next round, and intermediate results among them."""
 
     def __init__(self, plan: JoinPlan, locations: Locations) -> None:
         self._plan, self._locations = plan, locations
@@ -225,7 +225,7 @@ class ExchangeFunction:
 
 
 class FinishFunction:
-    """Writes the selected columns of what passed."""
+    """Writes the selected columns of the filtered rows."""
 
     def __init__(self, plan: JoinPlan, locations: Locations) -> None:
         self._plan, self._locations = plan, locations
@@ -249,7 +249,7 @@ class FinishFunction:
 
 
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:
-    """The SQL of a stage for all delta streams."""
+    """The SQL of a stage for all delta streams; reports pass."""
     cases = []
     for delta_stream, stage in enumerate(stages):
         texts = [] if stage is None else [f"({plan.conjuncts[number].sql})" for number in stage.conjuncts]
@@ -278,7 +278,7 @@ def _by_value(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.Record
 def _closing(
     reports: list[dict[str, Any]], written: dict[str, Any], intermediate: list[dict[str, Any]]
 ) -> pa.RecordBatch:
-    """The reports of a task as one, with what was written added; an error stays an error."""
+    """The reports of a task as one, with what was written; an error stays an error."""
     failed = next((report for report in reports if "error" in report), None)
     if failed is not None:
         return report_row(failed)

@@ -1,4 +1,4 @@
-"""The side table of late rows: kept whole, for a time, and read back as a DataFrame."""
+"""The side table of late rows: stored whole, for the retention time, and read as a DataFrame."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SCHEMA = "stream string, batch bigint, watermark timestamp, row string, reason s
 
 FIRST_DAY, LAST_DAY = "0001-01-03 00:00:00", "9999-12-29 00:00:00"
 
-# When it was written, in milliseconds; the step; a number. Other tools may leave files beside them.
+# The time it was written, in milliseconds; the step; a number. Other tools may add other files.
 NAME = re.compile(r"(\d+)-\d+-\d+\.parquet", re.ASCII)
-# Footers are small reads that only wait, on object stores for tens of milliseconds each.
+# Reading footers is mostly waiting: tens of milliseconds each on object stores.
 FOOTERS_AT_ONCE = 16
 
 
@@ -39,7 +39,7 @@ class LateRows:
         self._retention_ms = retention_ms
 
     def read(self) -> DataFrame:
-        """All late rows that are kept: stream, batch, watermark, the row as JSON, and why it is late."""
+        """All stored late rows: stream, batch, watermark, the row as JSON, and why it is late."""
         found = self._spark.createDataFrame([], SCHEMA)
         for stream in self._plan.streams:
             names = self._readable(stream.name)
@@ -57,18 +57,18 @@ class LateRows:
                     self._checkpoint.files.delete(f"{self._directory(stream.name)}/{name}")
 
     def _names(self, stream: str) -> list[str]:
-        """The files of late rows, among whatever else lies there."""
+        """The files of late rows; other files are ignored."""
         return [name for name in self._checkpoint.files.list(self._directory(stream)) if NAME.fullmatch(name)]
 
     def _readable(self, stream: str) -> list[str]:
-        """The files that are still there; raises for one that Spark could not read."""
+        """The files that still exist; raises for one that Spark could not read."""
         names = self._names(stream)
         paths = [f"{self._directory(stream)}/{name}" for name in names]
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             return [name for name, whole in zip(names, pool.map(self._is_whole, paths), strict=True) if whole]
 
     def _is_whole(self, path: str) -> bool:
-        """Whether the file is there, and not dropped since it was listed; raises if it is damaged."""
+        """Whether the file still exists since it was listed; raises if it is damaged."""
         try:
             with self._checkpoint.files.open_input(path) as file:
                 pq.read_metadata(file)
@@ -96,7 +96,7 @@ def _table(rows: DataFrame, stream: str) -> DataFrame:
 
 
 def _collectable(rows: DataFrame, name: str) -> Column:
-    """A time, or the nearest day that Python's own type holds in any zone: whoever collects late rows must see them."""
+    """A time, or the nearest day that Python's type can represent in any zone, so that late rows can be collected."""
     time, kind = sf.col(name), rows.schema[name].dataType.simpleString()
     first, last = (sf.expr(f"{kind} '{day}'") for day in (FIRST_DAY, LAST_DAY))
     return sf.when(time < first, first).when(time > last, last).otherwise(time)

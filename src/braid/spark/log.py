@@ -1,7 +1,7 @@
-"""Spark's own log of the query, inside the checkpoint: which batches it has planned and committed.
+"""Spark's own log of the query, in the checkpoint: the batches it has planned and committed.
 
-`offsets/<batch>` is written when a batch is planned and never changed; it holds the time of planning, so a batch that
-is planned again has another one.
+`offsets/<batch>` is written when a batch is planned and never changed. It has the time of planning, so a batch that is
+planned again has different content.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def last_commit(files: Files, path: str) -> int:
 
 
 def planned_rows(files: Files, path: str, batch: int) -> str | None:
-    """What identifies the rows that Spark has planned for a batch; None if its log does not say."""
+    """A digest of the rows that Spark has planned for a batch; None if its log has no entry."""
     try:
         return xxhash.xxh3_64_hexdigest(files.read(f"{path}/offsets/{batch}"))
     except FileNotFoundError:

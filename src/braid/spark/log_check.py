@@ -1,7 +1,7 @@
-"""Spark's own log of a query, in `spark/` of the checkpoint: looked over before Spark reads it.
+"""Checks of Spark's own log of a query, in `spark/` of the checkpoint, before Spark reads it.
 
-Spark meets a damaged file in the thread of its query, with an exception of Java's. Here each file that a restart reads
-is checked for what its writer always gives it: a version, then whole lines of JSON. Files of the log are text.
+Spark reports a damaged file in the thread of its query, with a Java exception. Here each file that a restart reads is
+checked for its usual content: a version, then complete lines of JSON. Files of the log are text.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from braid.state.files import Files
 VERSION = re.compile(r"v[0-9]+")
 COMPACT = ".compact"
 CHECKSUM = re.compile(r"Checksum error: (?:file:)?(\S+)")
-# Of batches before these Spark has no more use: the last one, and the one before it if the last was not committed.
+# Spark reads only the last batch, and the one before it if the last was not committed.
 BATCHES_READ = 2
 
 
 def check_spark_log(files: Files, directory: str) -> None:
-    """Raise CorruptStateError for a file that Spark would fail to read, or that must be there and is not."""
-    # Commits first: an older run that is still there may finish a batch meanwhile.
+    """Raise CorruptStateError for a file that Spark would fail to read, or that is missing."""
+    # Commits first: an older run may finish a batch meanwhile.
     commits = _numbers(files, f"{directory}/commits")
     offsets = _numbers(files, f"{directory}/offsets")
     if not offsets and not commits:
@@ -37,13 +37,13 @@ def check_spark_log(files: Files, directory: str) -> None:
 
 
 def checksum_failure(message: str) -> CorruptStateError | None:
-    """What to say when Hadoop's own checksum found damage that leaves a file well formed."""
+    """The error for a file that is well formed but fails Hadoop's own checksum."""
     found = CHECKSUM.search(message)
     return None if found is None else _problem(found[1], "its checksum does not match")
 
 
 def _check_sources(files: Files, directory: str, batch: int) -> None:
-    """The logs of the sources. That of a file source has a file for every number up to the one in the last offsets."""
+    """Check the logs of the sources. A file source has a log entry for every number up to the last offset."""
     planned = _text(files, f"{directory}/offsets/{batch}").split("\n")[2:]
     for source in files.list(f"{directory}/sources"):
         log = f"{directory}/sources/{source}"
@@ -98,7 +98,7 @@ def _text(files: Files, path: str) -> str:
 
 
 def _since_compaction(names: list[str]) -> list[str]:
-    """The files of a source's log that are read: the newest compacted one, and those after it."""
+    """The files of a source's log that Spark reads: the newest compacted one, and those after it."""
     by_number = sorted(
         (int(name.removesuffix(COMPACT)), name) for name in names if name.removesuffix(COMPACT).isdigit()
     )

@@ -1,4 +1,4 @@
-"""Where a run reads and writes: its locations must not lie in each other, or it would read what it wrote."""
+"""The locations of a run must not contain each other, or it would read what it wrote."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from braid.state.files import LOCAL_SCHEMES, locate, scheme_of
 
 
 def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: str | None, path: str | None) -> None:
-    """Raise SinkError if the path, the checkpoint and the directories that the streams read are not apart.
+    """Raise SinkError if the path, the checkpoint and the input directories overlap.
 
-    A directory whose name starts with `_` or `.` may lie in another one: Spark's readers pass it over.
+    A directory whose name starts with `_` or `.` may be inside another one: Spark's readers ignore it.
     """
     state = None if checkpoint is None else _plain(spark, checkpoint)
     results = None if path is None else _plain(spark, path)
@@ -39,7 +39,7 @@ def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: st
 
 
 def _holds(outer: str, inner: str) -> bool:
-    """Whether a location is another one, or in it where readers look."""
+    """Whether a location is another one, or inside it and visible to readers."""
     if PATTERNS & set(outer) and fnmatch.fnmatchcase(inner, outer):
         return True
     if inner.rstrip("/") == outer.rstrip("/"):
@@ -51,12 +51,12 @@ def _holds(outer: str, inner: str) -> bool:
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether Spark's readers pass a directory over; one with a `=` is a partition to them."""
+    """Whether Spark's readers ignore a directory; one with a `=` is a partition to them."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _plain(spark: SparkSession, location: str) -> str:
-    """One spelling for one location: local ones without links and dots, others as they are written."""
+    """A canonical form of a location: local ones without links and dots, others unchanged."""
     found = hadoop_location(spark, location)
     return os.path.realpath(locate(found)[1]) if scheme_of(found) in LOCAL_SCHEMES else found
 

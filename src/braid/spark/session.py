@@ -1,4 +1,4 @@
-"""What Braid asks of the Spark session, the settings it pins, and the size it finds."""
+"""Requirements on the Spark session, the settings that a query fixes, and the number of cores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 @dataclass(frozen=True)
 class Settings:
-    """Session settings that change what an expression means; a checkpoint pins them."""
+    """Session settings that change what an expression means; a checkpoint stores them."""
 
     time_zone: str
     ansi: bool
     case_sensitive: bool
 
     def as_options(self) -> dict[str, str]:
-        """By the names that Spark has for them."""
+        """The settings by Spark's names."""
         return {
             TIME_ZONE: self.time_zone,
             ANSI: str(self.ansi).lower(),
@@ -35,7 +35,7 @@ class Settings:
 
 
 def require_classic(name: str, df: object) -> None:
-    """Refuse what is not a DataFrame of a classic session."""
+    """Refuse anything but a DataFrame of a classic session."""
     if isinstance(df, ClassicDataFrame):
         return
     if isinstance(df, DataFrame):
@@ -58,10 +58,10 @@ def read_settings(spark: SparkSession) -> Settings:
 
 
 def require_unchanged(spark: SparkSession, built: Settings) -> None:
-    """Refuse to go on with a query whose expressions the session would read differently now.
+    """Refuse to run a query whose expressions the session would interpret differently now.
 
-    Its meaning was fixed when it was built: part of it is evaluated by Braid, part by Spark under the session's own
-    settings, and both must agree.
+    Its meaning was fixed when it was built: Braid evaluates one part, and Spark the other part with the session's
+    settings. Both must agree.
     """
     before, now = built.as_options(), read_settings(spark).as_options()
     changed = [f"  {name}: was {before[name]}, is {now[name]}" for name in before if before[name] != now[name]]
@@ -74,21 +74,21 @@ def require_unchanged(spark: SparkSession, built: Settings) -> None:
 
 
 def pinned_range(spark: SparkSession) -> Callable[[int], DataFrame]:
-    """A maker of DataFrames with a row and a partition for each of so many slots.
+    """A factory of DataFrames with one row and one partition per slot.
 
-    They belong to a copy of the session as it is now: no setting that is changed later reaches what is made of them.
+    They belong to a copy of the current session, so later changes of its settings do not affect them.
     """
     copy = spark._jsparkSession.cloneSession()
     return lambda slots: ClassicDataFrame(copy.range(0, slots, 1, slots).toDF(), spark)
 
 
 def is_one_host(spark: SparkSession) -> bool:
-    """Whether all tasks run on this machine, so that they reach its local paths."""
+    """Whether all tasks run on this machine and can use its local paths."""
     return str(spark.sparkContext.master).startswith("local")
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Let the workers of a local session run this interpreter, which has Braid, unless another was chosen."""
+    """Let the workers of a local session run this interpreter, which has Braid, unless another is configured."""
     if (
         is_one_host(spark)
         and "PYSPARK_PYTHON" not in os.environ
@@ -98,7 +98,7 @@ def use_this_python(spark: SparkSession) -> None:
 
 
 def require_mappable_memory(spark: SparkSession) -> None:
-    """Refuse a limit on the workers' address space: mapped state counts against it, though it takes no memory."""
+    """Refuse a limit on the workers' address space: mapped state counts against it, though it uses no memory."""
     limit = spark.sparkContext.getConf().get("spark.executor.pyspark.memory")
     if limit:
         raise UnsupportedSessionError(
@@ -109,5 +109,5 @@ def require_mappable_memory(spark: SparkSession) -> None:
 
 
 def slot_count(spark: SparkSession) -> int:
-    """One slot a core of the cluster."""
+    """One slot for each core of the cluster."""
     return max(1, int(spark.sparkContext.defaultParallelism))

@@ -1,4 +1,4 @@
-"""Settings of Spark's that Braid's own query is started with, where the session has not chosen them itself."""
+"""Settings of Spark for Braid's own query, where the session has not set them itself."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDTHS: dict[type[st.DataType], int] = {
 
 @contextmanager
 def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """While this lasts, a query that is started takes these settings, except those the session has chosen."""
+    """Within this context, a started query gets these settings, except those that the session has set."""
     chosen = {name: value for name, value in settings.items() if spark.conf.get(name, None) is None}
     for name, value in chosen.items():
         spark.conf.set(name, value)
@@ -55,19 +55,19 @@ def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
 def quick_log(spark: SparkSession, location: str) -> dict[str, str]:
     """How Spark writes its own log of the query.
 
-    On local storage its default file manager starts a process for every file's permissions, some 50 ms each and four
-    of them a batch. Its other one writes the same files, checksums included, in a fifth of that, and renames them as
-    atomically on a local filesystem.
+    On local storage its default file manager starts a process for every file's permissions, about 50 ms each and four
+    of them a batch. The other file manager writes the same files, checksums included, in a fifth of that time, and its
+    renames are also atomic on a local filesystem.
     """
     manager = _find_manager(spark) if scheme_of(location) in LOCAL_SCHEMES else None
     return {} if manager is None else {FILE_MANAGER: manager}
 
 
 def quick_crossing(frames: Iterable[DataFrame]) -> dict[str, str]:
-    """How rows cross to Python.
+    """How rows are transferred to Python.
 
-    Spark ends an Arrow batch by its bytes, and measures them anew for every row: more than half of what the crossing
-    of narrow rows costs. Where all columns have a fixed width, a number of rows bounds the bytes as well.
+    Spark ends an Arrow batch by its bytes, and measures them again for every row: more than half of the transfer cost
+    of narrow rows. Where all columns have a fixed width, a number of rows bounds the bytes as well.
     """
     widths = [_width(frame.schema) for frame in frames]
     if any(width is None for width in widths):
@@ -78,7 +78,7 @@ def quick_crossing(frames: Iterable[DataFrame]) -> dict[str, str]:
 
 
 def _width(schema: st.StructType) -> int | None:
-    """Bytes of a row, None if they depend on its values."""
+    """The bytes of a row; None if they depend on its values."""
     widths = [WIDTHS.get(type(field.dataType)) for field in schema.fields]
     known = [width for width in widths if width is not None]
     return sum(known) if len(known) == len(widths) else None

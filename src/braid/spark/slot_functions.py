@@ -1,4 +1,4 @@
-"""Jobs whose tasks write everything themselves: one task a slot, which reads its order and returns a report."""
+"""Jobs whose tasks write everything themselves: one task a slot, which reads its command and returns a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.spark.task_context import current_task
 
 
 def slot_commands(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
-    """The job's order, once for every slot in this partition of the anchor."""
+    """The job's command, once for every slot in this partition of the anchor."""
     task, content = current_task()
     for batch in batches:
         for slot in batch.column(0).to_pylist():
@@ -22,7 +22,7 @@ def slot_commands(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str,
 
 
 class AggregateFunction:
-    """A whole update of a summary's view in tasks."""
+    """A complete update of the aggregate state in tasks."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
         self._plan, self._locations, self._slots = plan, locations, slots
@@ -34,7 +34,7 @@ class AggregateFunction:
 
 
 class RankFunction:
-    """A whole ranking of rows in tasks."""
+    """A complete ranking of rows in tasks."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
         self._plan, self._locations, self._slots = plan, locations, slots
@@ -46,7 +46,7 @@ class RankFunction:
 
 
 class ReleaseFunction:
-    """A whole release of held results in tasks."""
+    """A complete release of buffered results in tasks."""
 
     def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
         self._plan, self._locations, self._slots = plan, locations, slots

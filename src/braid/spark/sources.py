@@ -1,7 +1,7 @@
-"""What Spark's last look at the sources found: when it was, and which streams have rows that the run has not read.
+"""The last check of the sources by Spark: its time, and which streams have unread rows.
 
-Spark plans a batch from the offsets that its sources report. A source whose offset has moved has new rows; one that
-hands out no more than a limit at a time may have further ones behind them, unless it reports that it has not.
+Spark plans a batch from the offsets that its sources report. A source whose offset has moved has new rows. A source
+that limits the rows of a batch may have more, unless it reports that it has not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from braid.control.idleness import SourceCheck
 from braid.plan.join import JoinPlan
 
 NEVER_MS = -1
-# It reports as newest what it has already planned to read, so that says nothing of the files behind a limit.
+# It reports the newest offset it has planned to read, which does not count the files beyond a limit.
 SILENT_ABOUT_THE_REST = "FileStreamSource"
 
 
@@ -29,20 +29,20 @@ class Sources:
         self._trigger = (NEVER_MS, NEVER_MS)  # the batch and the start of the trigger seen last
 
     def planned(self, batch: int) -> SourceCheck:
-        """The look by which the batch under way was planned. One that an earlier run planned is as old as that."""
+        """The check by which the current batch was planned; if an earlier run planned it, of that time."""
         try:
             context = self._execution.getLatestExecutionContext()
             if context.batchId() != batch:
                 return self._unknown()
             began, planned = context.currentTriggerStartTimestamp(), context.offsetSeqMetadata().batchTimestampMs()
             return SourceCheck(min(began, planned), self._unread(context))
-        except Py4JError:  # what cannot be known is not silence
+        except Py4JError:  # unknown does not mean idle
             return self._unknown()
 
     def between_batches(self) -> SourceCheck:
-        """The last look that found nothing to read, where no batch was planned after it.
+        """The last check that found nothing to read, if no batch was planned after it.
 
-        A trigger has found nothing if it is over and no batch followed, or if another one began for the same batch.
+        A trigger has found nothing if it ended and no batch followed, or if another one began for the same batch.
         """
         try:
             context = self._execution.getLatestExecutionContext()
@@ -74,7 +74,7 @@ class Sources:
         return start != end and not unlimited and not reports
 
     def _by_stream(self, unread: list[bool]) -> tuple[bool, ...]:
-        """By stream instead of by source: those of the first stream come first."""
+        """Per stream instead of per source: the sources of the first stream come first."""
         if sum(self._leaves) != len(unread):
             return (any(unread),) * len(self._leaves)
         found, place = [], 0
@@ -88,7 +88,7 @@ class Sources:
 
 
 def nothing_known(plan: JoinPlan) -> SourceCheck:
-    """No look at the sources: no stream is idle."""
+    """No check of the sources: no stream is idle."""
     return _nothing_known(len(plan.streams))
 
 

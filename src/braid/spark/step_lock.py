@@ -1,6 +1,6 @@
 """The lock around a step: one step at a time, and the thread that runs it is known.
 
-A user's function runs inside a step. What it calls on its own run must not wait for that step to end.
+A user's function runs inside a step. Its calls on its own run must not wait for that step to end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class StepLock:
-    """A lock that can say whether the calling thread holds it."""
+    """A lock that knows whether the calling thread has it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,7 +23,7 @@ class StepLock:
         return self._owner == threading.get_ident()
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Whether the lock could be taken in time; -1 waits for as long as it takes."""
+        """Whether the lock could be acquired in time; -1 waits without a limit."""
         taken = self._lock.acquire(timeout=timeout)
         if taken:
             self._owner = threading.get_ident()

@@ -1,4 +1,4 @@
-"""Locations, as Spark would read them, and the proof that driver and tasks reach the same storage."""
+"""Locations, as Spark would read them, and the check that driver and tasks use the same storage."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PATTERNS = frozenset("*?[]{}\\")
 
 
 def qualify(spark: SparkSession, location: str, what: str) -> str:
-    """The location as Spark reads it: below its working directory, on its default filesystem, every character itself.
+    """The location as Spark reads it: below its working directory, on its default filesystem, without patterns.
 
-    A path that turns out to be local is refused where tasks run on other hosts; a `file:` URI says it is shared.
+    A local path is refused where tasks run on other hosts; a `file:` URI says that it is shared.
     """
     if not location.strip():
         raise StorageError(f"The {what} is empty.", hint="Give a directory, as a path or a URI.")
@@ -64,11 +64,11 @@ def read_parquet(
     *,
     merged: bool = False,
 ) -> DataFrame:
-    """The named Parquet files of a directory, or all of them; its name is read as it is, whatever is in it.
+    """The named Parquet files of a directory, or all of them; the directory name is taken literally.
 
-    `merged`: the files may have different columns.
-    Spark reads `*`, `?`, `[`, `{` and backslashes in a path as patterns. It can be told not to, but reads several such
-    paths several times each: so the directory is given once, and the names as a filter.
+    `merged`: the files may have different columns. Spark reads `*`, `?`, `[`, `{` and backslashes in a path as
+    patterns. This can be disabled, but then it reads several such paths several times each. So the directory is given
+    once, and the names as a filter.
     """
     reader = spark.read.option("mergeSchema", str(merged).lower())
     reader = reader if schema is None else reader.schema(schema)
@@ -80,7 +80,7 @@ def read_parquet(
 
 
 def prove_shared(spark: SparkSession, location: str, what: str) -> None:
-    """Write from the driver, read and write from tasks: fails early where storage is not shared."""
+    """Write from the driver, read and write from tasks, to fail early if storage is not shared."""
     if str(spark.sparkContext.master).startswith("local["):
         return
     use_this_python(spark)

@@ -1,8 +1,8 @@
-"""The Spark streaming query of a run, watched: started again where it met another run's, ended where that is newer.
+"""The Spark streaming query of a run: restarted after a conflict with an older run, stopped by a newer one.
 
-Spark keeps a log of its own in the checkpoint. While an older run is still there, both queries may write the same
-entry; Spark then ends the one that comes second, whichever that is. The newer run starts its query again: by then the
-log says what the older one has planned, and the older one stops at its next step.
+Spark keeps its own log in the checkpoint. While an older run is active, both queries may write the same entry, and
+Spark stops the second one. The newer run then starts its query again: by then the log has the batch that the older one
+planned, and the older one stops at its next step.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MEETINGS = re.compile(
     r"CONCURRENT_STREAM_LOG_UPDATE|[Cc]oncurrent update to the log|[Mm]ultiple streaming (jobs|queries)"
     r"|FileAlreadyExistsException|STREAMING_QUERY_ALREADY_ACTIVE"
 )
-"""What Spark says when two queries have written the same entry of its log."""
+"""Spark's message when two queries have written the same entry of its log."""
 RESTARTS = 10
-"""An older run stops after one step, so few meetings are possible; more mean that something else writes the log."""
+"""An older run stops after one step, so conflicts are few; more mean that something else writes the log."""
 OWNERSHIP_SECONDS = 10
-"""How often a run without new rows looks whether a newer one has taken over; one with rows looks at every step."""
+"""How often a run without new rows checks for a newer one; a run with rows checks at every step."""
 
 
 class SupervisedQuery:
@@ -55,14 +55,14 @@ class SupervisedQuery:
 
     @property
     def taken_over(self) -> BraidError | None:
-        """That a newer run has taken over, if it was this that ended the query."""
+        """The error that a newer run has taken over, if that ended the query."""
         return self._taken_over
 
     def awaitTermination(self, timeout: float | None = None) -> bool:  # noqa: N802 - as Spark's
         """Whether the query ended in time; raises Spark's error if it failed."""
         if not self._over.wait(timeout):
             return False
-        self._query.awaitTermination()  # which is over, and raises if it failed
+        self._query.awaitTermination()  # it has ended, and raises if it failed
         return True
 
     def exception(self) -> Exception | None:
@@ -87,12 +87,12 @@ class SupervisedQuery:
             with suppress(PySparkException, Py4JError):
                 self._query.stop()
         except (PySparkException, Py4JError, OSError):
-            return  # the session is gone; whoever awaits the run is told so
+            return  # the session has ended; awaitTermination reports it
         finally:
             self._over.set()
 
     def _begin(self) -> StreamingQuery:
-        """Start the query; two that start at once meet where Spark makes its log."""
+        """Start the query; two that start at once conflict where Spark creates its log."""
         for _ in range(RESTARTS):
             try:
                 return self._start()
@@ -103,7 +103,7 @@ class SupervisedQuery:
         return self._start()
 
     def _await_query(self) -> None:
-        """Until the query has ended; looks after the ownership meanwhile."""
+        """Wait until the query has ended, and check the ownership meanwhile."""
         with suppress(PySparkException):
             while not self._query.awaitTermination(OWNERSHIP_SECONDS):
                 self._require_owner()

@@ -1,4 +1,4 @@
-"""Who a task is, and what it was told to do; inside Spark's Python workers only."""
+"""The identity and the command of a task; only inside Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from braid.engine.tasks.work import Task
 
 
 def current_task() -> tuple[Task, dict[str, Any]]:
-    """Who this task is, and its order."""
+    """This task's identity, and its command."""
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this runs in Spark tasks only")
     command = context.getLocalProperty(PROPERTY)
     if not command:
-        raise RuntimeError("the task has no order: the job was started outside a step")
+        raise RuntimeError("the task has no command: the job was started outside a step")
     settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
     return task, decode(command)

@@ -1,7 +1,7 @@
-"""Totals: what an aggregation has come to, as a DataFrame, from the state that a step has committed.
+"""The totals of an aggregation as a DataFrame, from the state of a committed step.
 
-A run goes on while its totals are read, and deletes blocks that it has rewritten a step later. So the totals are
-computed at once, of one manifest; where a block is gone by then, of a newer one.
+A run continues while its totals are read, and deletes rewritten blocks one step later. So the totals of one manifest
+are computed at once; if a block is missing by then, those of a newer one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def aggregation_of(plan: JoinPlan, what: str) -> StoredAggregation:
 
 
 def aggregation_record(plan: JoinPlan) -> dict[str, Any]:
-    """What a query's record says of its aggregation, so that totals need no query; {} if it has none."""
+    """What a query's record has about its aggregation, so that totals need no query; {} if it has none."""
     aggregation = plan.aggregation
     if aggregation is None or aggregation.is_distinct:
         return {}
@@ -88,12 +88,12 @@ def recorded_aggregation(checkpoint: Checkpoint, location: str) -> StoredAggrega
 def read_totals(
     spark: SparkSession, location: str, aggregation: StoredAggregation, newest: Callable[[], Manifest | None]
 ) -> DataFrame:
-    """The totals after the step of one manifest, which `newest` gives: the newest that is committed."""
+    """The totals after the step of one manifest, which `newest` returns: the newest committed one."""
     use_this_python(spark)
     for attempt in range(ATTEMPTS):
         try:
             manifest = newest()
-        except CorruptStateError:  # of a run elsewhere: the manifest may be gone between listing and reading
+        except CorruptStateError:  # another run may delete the manifest between listing and reading
             if attempt == ATTEMPTS - 1:
                 raise
             continue
@@ -116,7 +116,7 @@ def _computed(
     aggregate = AggregateState(parts=1) if aggregate is None else aggregate
     schema = StructType.fromJson(json.loads(aggregation.columns.metadata[SPARK_SCHEMA]))
     parts = spark.range(0, aggregate.parts, 1, min(aggregate.parts, slot_count(spark)))
-    # Computed now, and kept by Spark until nobody holds the DataFrame: it stays right when the blocks are gone.
+    # Computed now and cached by Spark while the DataFrame is in use: it stays correct when the blocks are deleted.
     return map_batches(parts, TotalsFunction(location, aggregation, aggregate), schema).localCheckpoint(eager=True)
 
 

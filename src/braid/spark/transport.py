@@ -1,6 +1,6 @@
-"""`mapInArrow` for columns of any name: they cross the border to Python and back under plain ones.
+"""`mapInArrow` for columns of any name: rows are sent to Python and back under plain names.
 
-PySpark looks its input columns up by name, so a name with a dot or a backtick would not be found.
+PySpark looks up its input columns by name, and would not find a name with a dot or a backtick.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def map_batches(frame: DataFrame, function: Function, schema: StructType) -> DataFrame:
-    """The frame's batches through the function, which sees and gives the real names."""
+    """The frame's batches through the function, which uses the real names."""
     inside = frame.toDF(*_plain(len(frame.columns)))
     fields = [
         StructField(name, field.dataType, True)
@@ -29,7 +29,7 @@ def map_batches(frame: DataFrame, function: Function, schema: StructType) -> Dat
 
 
 def with_spark_types(schema: pa.Schema, spark: StructType) -> pa.Schema:
-    """The Arrow schema with Spark's own type beside each column: Arrow knows no collations, nor kinds of intervals."""
+    """The Arrow schema with Spark's type in the metadata: Arrow has no collations and fewer interval types."""
     fields = [
         field.with_metadata({SPARK_TYPE: column.dataType.json().encode()})
         for field, column in zip(schema, spark.fields, strict=True)
@@ -38,7 +38,7 @@ def with_spark_types(schema: pa.Schema, spark: StructType) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Spark's schema of Arrow columns: as noted beside them, or as Spark reads the Arrow type."""
+    """Spark's schema of Arrow columns: from their metadata, or as Spark reads the Arrow type."""
     fields = []
     for field in schema:
         noted = (field.metadata or {}).get(SPARK_TYPE)

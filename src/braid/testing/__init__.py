@@ -1,10 +1,10 @@
-"""A kit to test joins without a cluster: write a question, script batches, cut runs short, compare with the oracle.
+"""A kit to test joins without a cluster: write a logical plan, script batches, interrupt runs, compare with the oracle.
 
 draft = Draft()
 r = draft.stream("r", {"k": "int"}, window_us=10)
 s = draft.stream("s", {"k": "int"}, window_us=10)
 draft.on(equal(r["k"], s["k"]))
-query = InlineQuery(draft.question(), directory)
+query = InlineQuery(draft.logical_plan(), directory)
 query.run(0, {"r": table, "s": table})
 query.published()
 """

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that only moves when the test moves it."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class ManualClock:
 
     def advance(self, milliseconds: int) -> None:
         if milliseconds < 0:
-            raise ValueError(f"a clock does not go back, but was told to by {milliseconds} ms")
+            raise ValueError(f"a clock does not go back, but was moved by {milliseconds} ms")
         self.now_ms += milliseconds

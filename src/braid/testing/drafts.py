@@ -1,4 +1,4 @@
-"""Questions written in a few lines, with the types and names that Spark's analyzer would have given.
+"""Logical plans written in a few lines, with the types and names that Spark's analyzer would give.
 
 Unless another is given, the selection is every column of every stream, as `stream_column`, and the result time.
 """
@@ -58,7 +58,7 @@ class DraftStream:
 
 
 class Draft:
-    """A question being written: streams first, then predicates."""
+    """A logical plan being written: streams first, then predicates."""
 
     def __init__(self) -> None:
         self.streams: list[DraftStream] = []
@@ -127,17 +127,17 @@ class Draft:
         over_us: int | None = None,
         updates: Updates = "batched",
     ) -> Draft:
-        """Aggregate the results by group: functions of columns, over all results or a stretch of result time."""
+        """Aggregate the results by group: functions of columns, over all results or an interval of result time."""
         self._groups, self._calls, self._over_us, self._updates = tuple(groups), calls, over_us, updates
         return self
 
     def distinct(self, *columns: Column) -> Draft:
-        """Let each different row of these columns out once."""
+        """Emit each distinct row of these columns once."""
         self._groups = columns
         return self
 
     def ordered(self) -> Draft:
-        """Let results leave in the order of their times."""
+        """Emit results in the order of their times."""
         self._ordered = True
         return self
 
@@ -156,7 +156,7 @@ class Draft:
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
-        aggregation = self._summary()
+        aggregation = self._aggregation_of()
         sink_schema = pa.schema(fields[:-1] if self._ordered else fields)
         if aggregation is not None:
             times = [pa.field(RESULT_TIME, TIMESTAMP)] if self._ordered and self._calls else []
@@ -174,7 +174,7 @@ class Draft:
             case_sensitive=False,
         )
 
-    def _summary(self) -> Aggregation | None:
+    def _aggregation_of(self) -> Aggregation | None:
         if self._groups is None:
             return None
         calls, place = [], len(self._groups)

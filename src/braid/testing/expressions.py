@@ -1,4 +1,4 @@
-"""Constructors of the expressions that Spark's analyzer would make, for questions written without Spark."""
+"""Constructors of the expressions that Spark's analyzer would make, for logical plans written without Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Storage that fails when it is told to: a step can be cut between any two of its writes.
+"""Storage that fails on request: a step can be interrupted between any two of its writes.
 
-Mutating operations are counted from 1. The n-th one fails before it happens or after it has, as a process does that
-dies there. In scripts that test real crashes the process kills itself instead (`BRAID_FAIL_AT=n`).
+Mutating operations are counted from 1. The n-th one fails before or after it happens, like a process that dies there.
+In scripts that test real crashes the process kills itself instead (`BRAID_FAIL_AT=n`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ How = Literal["raise", "kill"]
 
 
 class InjectedCrash(BaseException):
-    """The end of a process, as far as the code under test can tell: nothing may catch and survive it."""
+    """The death of the process, as the code under test sees it: nothing may catch and survive it."""
 
 
 class FailingFiles:
-    """Another `Files`, counted; `operations` says how many mutating operations were asked for.
+    """A `Files` with counted operations; `operations` is the number of mutating operations requested.
 
-    After the crash every operation fails, as a dead driver's would.
+    After the crash every operation fails, like those of a dead driver.
     """
 
     def __init__(self, files: Files, at: int | None = None, when: When = "before", how: How = "raise") -> None:

@@ -36,8 +36,11 @@ from braid.plan.logical import LogicalPlan
 from braid.testing.failing import InjectedCrash
 
 Fate = Literal["once", "retried", "duplicated", "crash"]
-"""What becomes of a task: it runs once; its first attempt's report is lost and it runs again; a second attempt runs
-although the first one counts; or the whole process dies after it."""
+"""The fate of a task.
+
+It runs once; its first report is lost and it runs again; a second attempt runs although the first one counts; or the
+whole process dies after it.
+"""
 
 ROWS_PER_BATCH = 7
 
@@ -45,7 +48,7 @@ ROWS_PER_BATCH = 7
 class InlineCluster:
     """Runs ingest and probe tasks one after the other.
 
-    `fate` is asked before every task, with its number in this process.
+    `fate` is called before every task, with its number in this process.
     """
 
     def __init__(
@@ -71,21 +74,21 @@ class InlineCluster:
         self._batch: Mapping[str, pa.Table] | None = None
 
     def load(self, tables: Mapping[str, pa.Table]) -> None:
-        """The rows of the batch that the next `ingest` is about, by stream, in the order they are taken in.
+        """Set the rows of the batch for the next `ingest`, by stream, in the order of ingest.
 
-        A stream left out brings none.
+        A missing stream has none.
         """
         self._batch = tables
 
     def follow_cores(self) -> None:
-        """One process has as many slots as it was told."""
+        """The number of slots is fixed."""
 
     def request_cores(self, layout: Layout) -> str | None:
         return None
 
     def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
         if self._batch is None:
-            raise RuntimeError("there is no batch to take in")
+            raise RuntimeError("there is no batch to ingest")
         command = IngestCommand.from_json(decode(encode(command)))
         reports = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
@@ -133,7 +136,7 @@ class InlineCluster:
         return run_rank(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
 
     def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-        """One task, as often as its fate says; reports travel as text, as they do from Spark's workers."""
+        """One task, run as its fate says; reports are passed as text, as from Spark's workers."""
         self.tasks += 1
         fate = self._fate(self.tasks)
         report = self._attempt(work)
@@ -151,7 +154,7 @@ class InlineCluster:
         return report
 
     def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The rows under flat names, with what the JVM would add, in several batches."""
+        """The rows with flat names and what the JVM would add, in several batches."""
         logical = self._logical_plan.streams[stream]
         prefix = len(logical.name) + 1
         plain = table.select([field.name[prefix:] for field in logical.schema])

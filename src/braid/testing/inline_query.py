@@ -1,7 +1,7 @@
 """A query run without Spark: the real steps, checkpoint and Parquet sink over the inline cluster.
 
-An instance is one run of the query. Making another on the same directory is a restart, and a changed query is refused
-as on Spark. After a crash the caller plays Spark's part, and offers again every batch that was not committed.
+An instance is one run of the query. Another instance on the same directory is a restart, and a changed query is refused
+as on Spark. After a crash the caller acts as Spark, and offers every batch again that was not committed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Several drivers on one storage, one operation at a time, in an order that a seed decides.
+"""Several drivers on one storage, one operation at a time, in an order that depends on a seed.
 
 Every driver is a thread; before each operation on storage it waits until it is chosen. So a test can run thousands of
 interleavings, and repeat the one that failed.
@@ -18,9 +18,9 @@ from braid.state.files import Files
 
 
 class Turns:
-    """Lets one driver go on at a time; the others wait at their next operation.
+    """Lets one driver continue at a time; the others wait at their next operation.
 
-    `switching` is the chance that another one is chosen after an operation: a low one lets drivers pause for long.
+    `switching` is the chance that another one is chosen after an operation: with a low chance drivers pause for long.
     """
 
     def __init__(self, chance: random.Random, switching: float = 1.0) -> None:
@@ -70,7 +70,7 @@ class Turns:
 
 
 class InterleavedFiles:
-    """Another `Files`; the driver that uses it gives way before every operation, reading ones too."""
+    """A `Files` whose driver waits for its turn before every operation, reads included."""
 
     def __init__(self, files: Files, give_way: Callable[[], None]) -> None:
         self._files = files

@@ -1,7 +1,7 @@
-"""The plain definition of the answer, by nested loops, knowing nothing of the engine.
+"""The definition of the results, by nested loops, independent of the engine.
 
-A row is a dict of Python values; event times are microseconds (None: null). Predicates are Python functions of one
-row per stream they read, true, false or None for SQL's NULL.
+A row is a dict of Python values; event times are microseconds (None: null). Predicates are Python functions of one row
+per stream they read: true, false or None for SQL's NULL.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def on_time_rows(
     clock_ms: Sequence[int] | None = None,
     started_ms: Sequence[int] | None = None,
 ) -> dict[str, list[Row]]:
-    """The rows that were not late when they came; `clock_ms` is when each batch came (default: at once).
+    """The rows that were not late when they arrived; `clock_ms` is the arrival of each batch (default: at once).
 
-    `started_ms` is when the run that took each batch began (default: all are of one run, which began with the first).
-    Every batch has all that its sources held.
+    `started_ms` is the start of the run that read each batch (default: one run, which started with the first). Every
+    batch has all rows of its sources.
     """
     times = [0] * len(batches) if clock_ms is None else list(clock_ms)
     began = times[:1] * len(batches) if started_ms is None else list(started_ms)
@@ -92,7 +92,7 @@ def answer(
 
 
 def _is_among_last(stream: OracleStream, rows: Sequence[Row], row: Row, until: int) -> bool:
-    """Whether fewer rows than the window counts come after this one, up to a time; copies of it come one by one."""
+    """Whether fewer rows than the window counts follow this one, up to a time; equal rows are counted one by one."""
     if stream.window_rows is None:
         return True
     present = [other for other in rows if other[stream.time] <= until]
@@ -118,7 +118,7 @@ def _combinations(
     conditions: Sequence[Condition],
     chosen: dict[str, Row],
 ) -> Iterator[dict[str, Row]]:
-    """One row from each stream; a condition is tried as soon as its streams are there."""
+    """One row from each stream; a condition is evaluated as soon as its streams are joined."""
     if len(chosen) == len(streams):
         yield chosen
         return
@@ -133,7 +133,7 @@ def _combinations(
 
 
 def _timely(stream: OracleStream, batch: Batch, now_ms: int) -> list[Row]:
-    """The rows of a stream with an event time that is not too far ahead of the clock: the others count for nothing."""
+    """The rows of a stream with an event time that is not too far ahead of the clock; all others are ignored."""
     last = None if stream.max_ahead_us is None else now_ms * 1000 + stream.max_ahead_us
     times = [(row[stream.time], row) for row in batch.get(stream.name, ())]
     return [row for time, row in times if time is not None and (last is None or time <= last)]

@@ -34,7 +34,7 @@ COMPRESSIONS = ("snappy", "none", "uncompressed", "gzip", "zstd", "lz4", "brotli
 
 @dataclass(frozen=True)
 class SinkChoice:
-    """What the writer was told."""
+    """The writer's settings."""
 
     format: str
     options: dict[str, str]
@@ -47,14 +47,14 @@ class SinkChoice:
 
 @dataclass(frozen=True)
 class ChosenSink:
-    """Where tasks write, and the sink. It is made for a query's id, and told whether nothing of it is stored yet."""
+    """Where tasks write, and a factory of the sink: by the query's id, and whether nothing is stored yet."""
 
     locations: Locations
     make: Callable[[str, bool], Sink]
     path: OutputPath | None = None
 
     def require_own(self, query: str) -> None:
-        """Before anything is written: refuse a path that holds something else."""
+        """Before anything is written: refuse a path that contains something else."""
         if self.path is not None:
             self.path.require_own(query)
 
@@ -112,7 +112,7 @@ def _parquet(
     prove_shared(spark, location, "path")
     files, path = locate(location)
     compression = "none" if compression == "uncompressed" else compression
-    # Another query may write to the same path; its start must not sweep what this one has staged.
+    # Another query may write to the same path; its start must not sweep the staged files of this one.
     staging = f"{STAGING}/{hashlib.sha256(checkpoint.encode()).hexdigest()[:16]}"
 
     written = sink_schema if step_column is None else with_step(sink_schema, step_column)
@@ -163,7 +163,7 @@ def _memory(
 def publish_schema(location: str, query: str, schema: pa.Schema, is_first: bool) -> None:
     """A file without rows, so that the table can be read before it has any; SinkError if it has other columns.
 
-    Where nothing is stored yet, one that is there was left by a start that failed, maybe of a query with other columns.
+    If nothing is stored yet, an existing file was left by a failed start, maybe of a query with other columns.
     """
     files, path = locate(location)
     target = f"{path}/part-{query[:8]}.parquet"
@@ -223,7 +223,7 @@ def _shown_width(choice: SinkChoice) -> bool | int:
 
 
 def _require_view_name(spark: SparkSession, name: str) -> None:
-    """Refuse what cannot be the name of a temporary view, before anything is written."""
+    """Refuse an invalid name of a temporary view, before anything is written."""
     parser: Any = spark._jsparkSession.sessionState().sqlParser()
     try:
         with quiet():

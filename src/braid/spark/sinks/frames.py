@@ -1,4 +1,4 @@
-"""The sink that hands a step's results on as a DataFrame: to the user's own function, the console, any batch format."""
+"""The sink that passes a step's results on as a DataFrame: to a user's function, the console, any batch format."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FrameSink:
         try:
             self._function(frame, step)
         except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-            # The function is the user's own, or a format's writer, and may raise anything. What is no Exception would
+            # The function is the user's own, or a format's writer, and may raise anything. A BaseException would
             # end only the thread that calls it, and leave the run waiting; in the main thread it ends the program.
             if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
                 raise
@@ -88,11 +88,11 @@ def read_staged(
 def ordered_frame(
     spark: SparkSession, schema: StructType, location: str, names: Sequence[str] = (), few: bool = False
 ) -> DataFrame:
-    """Released rows, sorted by the time they carry, which stays behind."""
+    """Released rows, sorted by their time column, which is then dropped."""
     name = released_at(schema.names)
     timed = StructType([*schema.fields, StructField(name, LongType())])
     frame = read_parquet(spark, location, names, timed)
-    # A column of this name, not a path into a struct, whatever the name is made of.
+    # A column of this name, not a path into a struct, whatever characters the name has.
     time = f"`{name}`"
     ordered = frame.coalesce(1).sortWithinPartitions(time) if few else frame.orderBy(time)
     return ordered.drop(name)

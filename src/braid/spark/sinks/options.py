@@ -1,7 +1,7 @@
-"""The options of a writer that are Braid's own, in one table, and what a misspelt one is told.
+"""The options of a writer that are Braid's own, in one table, and the errors for misspelt ones.
 
-Options of Spark's formats pass through to them; only what is nearly one of Braid's is refused there, since Spark
-ignores options it does not know.
+Options of Spark's formats are passed to them. Only names close to one of Braid's are refused there, since Spark ignores
+options it does not know.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from braid.errors import SinkError
 
 EVERYWHERE = ("parquet", "memory", "console", "noop", "foreachbatch")
 OWN_FORMATS = frozenset(EVERYWHERE)
-# Options of Spark's that are close to one of Braid's, and mean something else.
+# Options of Spark with names close to one of Braid's, but with another meaning.
 NO_MISSPELLING = frozenset({"paths"})
 CLOSE = 0.8
 
@@ -29,7 +29,7 @@ class Option:
 
     @property
     def general(self) -> bool:
-        """Whether Braid reads it, rather than a format."""
+        """Whether Braid reads it, not a format."""
         return self.formats == EVERYWHERE
 
 

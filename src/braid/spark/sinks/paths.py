@@ -1,7 +1,7 @@
-"""Whose results a path holds: those of one query, unless its user says that several may be there together.
+"""Which query's results a path contains: those of one query, unless its user allows several.
 
-The query that writes to a path first leaves a record there, created if absent, so that of two that start at once on an
-empty path one is refused. Files tell the same by their names, which carry the query's id.
+The first query that writes to a path creates a record there, only if absent, so of two that start at once on an empty
+path one is refused. File names also contain the query's id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EMPTY = re.compile(r"part-([0-9a-f]{8})\.parquet")
 
 @dataclass(frozen=True)
 class OutputPath:
-    """A directory of Parquet files: `location` for people, `path` on `files`. `shared`: others may write there too."""
+    """A directory of Parquet files: `location` for messages, `path` on `files`. `shared`: others may write too."""
 
     files: Files
     path: str
@@ -31,7 +31,7 @@ class OutputPath:
     shared: bool
 
     def require_own(self, query: str) -> None:
-        """Refuse a path that holds anything a reader would see that is not this query's; writes nothing."""
+        """Refuse a path with anything visible to readers that is not this query's; writes nothing."""
         if self.shared:
             return
         owner = self._owner()
@@ -48,7 +48,7 @@ class OutputPath:
             raise self._refused(query, f"files that are not Braid's: {', '.join(strangers[:NAMED])}{more}")
 
     def claim(self, query: str) -> None:
-        """Make the path this query's, before its first file is there."""
+        """Claim the path for this query, before its first file is written."""
         self.require_own(query)
         content = {"query": query, "checkpoint": self.checkpoint}
         try:
@@ -73,7 +73,7 @@ class OutputPath:
 
 
 def _query_of(name: str) -> str | None:
-    """The query that a file of results is of, or the empty one that says which columns they have."""
+    """The id of the query that wrote a result file, or the empty file that has the columns."""
     published, empty = parse_published(name), EMPTY.fullmatch(name)
     if published is not None:
         return published.query

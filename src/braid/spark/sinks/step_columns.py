@@ -1,4 +1,4 @@
-"""How a reader finds the newest row of a group: by a column with the step in files, in `memory` by the table itself."""
+"""How a reader finds the newest row of a group: by a step column in files, in `memory` by the table itself."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from braid.plan.aggregation import Aggregation
 
 STEP_COLUMN = "_step"
 FILE_FORMATS = ("parquet", "orc", "avro", "json", "csv", "xml", "delta")
-"""The formats of files that keep every update; `text` is none of them, since it has one column only."""
+"""The file formats that keep every update; not `text`, which has one column only."""
 WITHOUT_COLUMN = ("foreachbatch", "memory", "console", "noop")
 
 
 def choose_step_column(
     kind: str, given: str | None, schema: StructType, aggregation: Aggregation | None, case_sensitive: bool
 ) -> str | None:
-    """The column in which results carry their step: by default in the files of aggregations, else where it is named.
+    """The column with the step of each result: by default in the files of aggregations, else where it is named.
 
-    Raises SinkError if it would have no effect, or the name of a selected column.
+    Raises SinkError if it would have no effect, or has the name of a selected column.
     """
     aggregates = aggregation is not None and not aggregation.is_distinct
     if given and not aggregates:
@@ -48,7 +48,7 @@ def choose_step_column(
 
 
 def hidden_step_column(schema: StructType) -> str:
-    """A name for the step that no column has, however case is treated."""
+    """A name for the step that no column has, also if case is ignored."""
     taken, column = {name.lower() for name in schema.fieldNames()}, "#step"
     while column in taken:
         column += "#"
@@ -58,14 +58,14 @@ def hidden_step_column(schema: StructType) -> str:
 def latest_of_groups(updates: DataFrame, groups: int, ordered: bool) -> DataFrame:
     """The newest row of each group; the last column of `updates` is the step, the first ones make the group.
 
-    In order a group may change several times in a step: then the last column before it, the result time, decides.
+    In order a group may change several times in a step: then the result time, the column before it, decides.
     """
     names = updates.columns
     plain = [f"c{number}" for number in range(len(names))]
     keys, values, step = plain[:groups], plain[groups:-1], plain[-1]
     newest = sf.struct(step, values[-1]) if ordered else sf.col(step)
     found = updates.toDF(*plain).groupBy(*keys).agg(sf.max_by(sf.struct(*values), newest).alias("latest"))
-    # Without groups Spark gives one row of nothing where there is no update yet.
+    # Without groups Spark returns one row of NULLs if there is no update yet.
     known = found.filter(sf.col("latest").isNotNull())
     return known.select(*keys, *(sf.col(f"latest.{value}") for value in values)).toDF(*names[:-1])
 
