@@ -37,7 +37,7 @@ def quotient(one: DraftStream, two: DraftStream) -> Expression:
 def published(draft: Draft, directory: Path, *tables: pa.Table) -> int:
     query = InlineQuery(draft.logical_plan(), str(directory))
     for batch, (stream, table) in enumerate(zip(draft.streams, tables, strict=True)):
-        query.run(batch, {stream.logical_plan.name: table})
+        query.run(batch, {stream.logical.name: table})
     return query.published().num_rows
 
 

@@ -40,21 +40,21 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 class DraftStream:
     """A stream of a draft; `stream["column"]` is a column to write predicates with."""
 
-    def __init__(self, logical_plan: LogicalStream) -> None:
-        self.logical_plan = logical_plan
+    def __init__(self, logical: LogicalStream) -> None:
+        self.logical = logical
 
     def __getitem__(self, name: str) -> Column:
-        flat = f"{self.logical_plan.name}.{name}"
-        found = next((column for column in self.logical_plan.columns if column.name == flat), None)
+        flat = f"{self.logical.name}.{name}"
+        found = next((column for column in self.logical.columns if column.name == flat), None)
         if found is None:
-            known = ", ".join(column.name for column in self.logical_plan.columns)
-            raise KeyError(f"the stream {self.logical_plan.name} has no column {name!r}; it has {known}")
+            known = ", ".join(column.name for column in self.logical.columns)
+            raise KeyError(f"the stream {self.logical.name} has no column {name!r}; it has {known}")
         return found
 
     def schema(self) -> pa.Schema:
         """The schema of the tables a test feeds: plain column names."""
-        prefix = len(self.logical_plan.name) + 1
-        return pa.schema([field.with_name(field.name[prefix:]) for field in self.logical_plan.schema])
+        prefix = len(self.logical.name) + 1
+        return pa.schema([field.with_name(field.name[prefix:]) for field in self.logical.schema])
 
 
 class Draft:
@@ -142,7 +142,7 @@ class Draft:
         return self
 
     def logical_plan(self) -> LogicalPlan:
-        columns = [column for stream in self.streams for column in stream.logical_plan.columns]
+        columns = [column for stream in self.streams for column in stream.logical.columns]
         columns.append(Column(RESULT_TIME, -1, "timestamp"))
         if self._groups is not None:
             columns = [*self._groups, *(column for _, arguments in self._calls for column in arguments)]
@@ -156,7 +156,7 @@ class Draft:
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
         fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
-        aggregation = self._aggregation_of()
+        aggregation = self._aggregation()
         sink_schema = pa.schema(fields[:-1] if self._ordered else fields)
         if aggregation is not None:
             times = [pa.field(RESULT_TIME, TIMESTAMP)] if self._ordered and self._calls else []
@@ -164,7 +164,7 @@ class Draft:
         return LogicalPlan(
             aggregation=aggregation,
             ordered=self._ordered,
-            streams=tuple(stream.logical_plan for stream in self.streams),
+            streams=tuple(stream.logical for stream in self.streams),
             conjuncts=tuple(self._conjuncts),
             outputs=tuple(outputs),
             output_schema=pa.schema(fields),
@@ -174,7 +174,7 @@ class Draft:
             case_sensitive=False,
         )
 
-    def _aggregation_of(self) -> Aggregation | None:
+    def _aggregation(self) -> Aggregation | None:
         if self._groups is None:
             return None
         calls, place = [], len(self._groups)
@@ -200,7 +200,7 @@ class Draft:
         names = [column.name for column in self._groups or ()]
         if RESULT_TIME in names:
             return "result"
-        return next((s.logical_plan.number for s in self.streams if s.logical_plan.time in names), None)
+        return next((s.logical.number for s in self.streams if s.logical.time in names), None)
 
 
 def _call_type(function: Function, arguments: tuple[Column, ...]) -> pa.DataType:
