@@ -48,11 +48,11 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     "width shown": (lambda writer, _: writer.format("console").option("truncate", "x"), "truncate is true, false or"),
     "a table of two words": (lambda writer, _: writer.format("memory").queryName("a b"), "cannot be that of a table"),
     "a table in a database": (lambda writer, _: writer.format("memory").queryName("a.b"), "cannot be that of a table"),
-    "one place for both": (lambda writer, at: writer.option("checkpointLocation", at / "out"), "lie in each other"),
-    "one place, otherwise": (lambda writer, at: writer.option("path", f"{at}/x/../checkpoint/"), "lie in each other"),
-    "one place, as a URI": (lambda writer, at: writer.option("path", f"file://{at}/checkpoint"), "lie in each other"),
-    "state among results": (lambda writer, at: writer.option("path", at), "lie in each other"),
-    "results among state": (lambda writer, at: writer.option("path", at / "checkpoint/out"), "lie in each other"),
+    "one place for both": (lambda writer, at: writer.option("checkpointLocation", at / "out"), "overlap"),
+    "one place, otherwise": (lambda writer, at: writer.option("path", f"{at}/x/../checkpoint/"), "overlap"),
+    "one place, as a URI": (lambda writer, at: writer.option("path", f"file://{at}/checkpoint"), "overlap"),
+    "state among results": (lambda writer, at: writer.option("path", at), "overlap"),
+    "results among state": (lambda writer, at: writer.option("path", at / "checkpoint/out"), "overlap"),
     "no path of Hadoop's": (lambda writer, _: writer.option("path", "a:b"), "not one that Spark can read"),
 }
 
@@ -71,7 +71,7 @@ def test_mistakes_are_met_before_anything_is_written(feed: Feed, tmp_path: Path,
 def test_an_input_is_no_place_to_write(feed: Feed, tmp_path: Path, option: str, where: str) -> None:
     source = str(feed._directory) + where
     options = {"checkpointLocation": str(tmp_path / "checkpoint"), "path": str(tmp_path / "out"), option: source}
-    with pytest.raises(errors.SinkError, match=rf"The {option} .* and the input .* lie in each other"):
+    with pytest.raises(errors.SinkError, match=rf"The {option} .* and the input .* overlap"):
         query(feed).writeStream.options(**options).start()
 
 

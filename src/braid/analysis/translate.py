@@ -22,7 +22,7 @@ _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _LONGEST_DECIMAL = 18
 _EXACT_DOUBLE_DIGITS = 15
 _MICROSECONDS_PER_DAY = 86_400_000_000
-# Spark turns a longer list into a hash set, which tells -0.0 from 0.0.
+# Spark turns a longer list into a hash set, which distinguishes -0.0 from 0.0.
 _LONGEST_FLOAT_LIST = 10
 
 _COMPARISONS: dict[str, Function] = {

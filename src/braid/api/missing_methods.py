@@ -16,7 +16,7 @@ _INNER = (
 )
 _LATENESS = 'Say how late rows may come with braid.stream(..., lateness="5 seconds").'
 _TABLE = 'Use .foreachBatch(lambda rows, step: rows.write.mode("append").saveAsTable("...")), or .format("delta").'
-_PARTITIONED = "Parquet results lie in one flat directory. Use foreachBatch with rows.write.partitionBy(...)."
+_PARTITIONED = "Parquet results are in one flat directory. Use foreachBatch with rows.write.partitionBy(...)."
 
 STREAM = {
     "join": "Join streams with braid.join(a, b).on(...).",

@@ -1,4 +1,4 @@
-"""What leaves a join: the selected columns, or groups with their totals, and the times that go with them."""
+"""The output of a join: the selected columns, or groups with their totals, and the times they need."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Selection:
 
     @cached_property
     def schema(self) -> StructType:
-        """The columns that leave."""
+        """The output columns."""
         return struct_of([*self._values, *self._time_of_changes])
 
     def check_names(self) -> None:
@@ -47,7 +47,7 @@ class Selection:
 
     @cached_property
     def computed(self) -> tuple[Output, ...]:
-        """What probe tasks compute of a result: what leaves, or what a summary is made of."""
+        """What probe tasks compute of a result: the output, or the input of an aggregation."""
         if self.grouping is None:
             return (*self.chosen, *self._time_output)
         return (*self.grouping.groups, *self.grouping.arguments, *self._time_output)
@@ -74,7 +74,7 @@ class Selection:
 
     @cached_property
     def _values(self) -> list[tuple[str, str]]:
-        """The names and types of what leaves of each group, or of each result."""
+        """The names and types of the output per group, or per result."""
         if self.grouping is None:
             return [(output.name, output.type_json) for output in self.chosen]
         groups = [(output.name, output.type_json) for output in self.grouping.groups]

@@ -104,7 +104,7 @@ def _check_types(name: str, df: DataFrame) -> None:
 
 
 def _time_column(name: str, df: DataFrame, time: str) -> str:
-    """The column's own spelling, if there is one column of that name and it holds timestamps."""
+    """The column's own spelling, if one column of that name exists and has timestamps."""
     repeated = {column for column in df.columns if sum(c.lower() == column.lower() for c in df.columns) > 1}
     if repeated:
         raise StreamError(

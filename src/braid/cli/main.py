@@ -59,7 +59,7 @@ def common(
 def demo(
     context: typer.Context,
     directory: Annotated[
-        Path, typer.Option("--dir", file_okay=False, help="Where feeds, results and checkpoint lie.")
+        Path, typer.Option("--dir", file_okay=False, help="The directory of feeds, results and checkpoint.")
     ] = Path("braid-demo"),
     rows: Annotated[int, typer.Option(min=1, help="How many rows to send, rounded up to whole files.")] = DEFAULT_ROWS,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete an earlier demo in the directory first.")] = False,
@@ -81,13 +81,13 @@ def bench(
     full: Annotated[bool, typer.Option("--full", help="The sizes for reports, and every benchmark.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name the benchmarks and stop.")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure everything anew, also what an interrupted run has finished.")
+        bool, typer.Option("--fresh", help="Measure everything again, also what an interrupted run has finished.")
     ] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Keep the records in the checkout, and make docs/benchmarks.md of them.")
     ] = False,
     directory: Annotated[
-        Path | None, typer.Option("--dir", file_okay=False, help="Where data and measurements lie.")
+        Path | None, typer.Option("--dir", file_okay=False, help="The directory of data and measurements.")
     ] = None,
     debug: Debug = False,
 ) -> None:

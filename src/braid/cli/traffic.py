@@ -42,7 +42,7 @@ class Fleet:
 
     @property
     def rows_per_file(self) -> int:
-        """About how many reports a file holds."""
+        """The approximate number of reports in a file."""
         return self.vehicles * FILE_SECONDS // REPORT_SECONDS
 
 

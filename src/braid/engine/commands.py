@@ -18,7 +18,7 @@ from braid.plan.layout import Layout
 from braid.state.manifest import AggregateState, Block
 from braid.state.order_state import RankIndexFile
 
-PROPERTY = "braid.order"
+PROPERTY = "braid.command"
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,15 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found
         job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
         answers = cluster.probe(job)
         require_success(plan, answers, command.step)
-        exchanged = tuple(report["carried"] for report in answers if report.get("carried"))
+        exchanged = tuple(report["exchanged"] for report in answers if report.get("exchanged"))
         reports += answers
     return Found(
         reports=[{"files": [], "results": 0, **report} for report in reports],
         blocks=tuple(Block.from_json(block) for report in reports for block in report["merged"] if block is not None),
         merged=tuple(file for merge in command.merges for file in merge.files),
-        exchanged=tuple(report["carried"] for report in reports if report.get("carried")),
-        exchanged_bytes=sum(report.get("carried_bytes", 0) for report in reports),
-        intermediate=tuple(Block.from_json(block) for report in reports for block in report["derived"]),
+        exchanged=tuple(report["exchanged"] for report in reports if report.get("exchanged")),
+        exchanged_bytes=sum(report.get("exchanged_bytes", 0) for report in reports),
+        intermediate=tuple(Block.from_json(block) for report in reports for block in report["intermediate"]),
     )
 
 

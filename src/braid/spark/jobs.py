@@ -41,8 +41,8 @@ from braid.spark.transport import map_batches, spark_schema
 from braid.state.files import locate
 
 REPORTS = StructType([StructField("report", StringType())])
-LISTS, SUMS = ("units", "lookups", "merged", "derived"), ("seconds", "cpu")
-DELTA_STREAM, ROUTE = "#head", "#route"
+LISTS, SUMS = ("units", "lookups", "merged", "intermediate"), ("seconds", "cpu")
+DELTA_STREAM, ROUTE = "#delta_stream", "#route"
 
 
 class ProbePipeline:
@@ -221,7 +221,7 @@ class ExchangeFunction:
                 intermediate.add(joined, Rows.from_batch(part.select(names), types))
                 for route, piece in _by_value(part, ROUTE) if not command.is_last else ():
                     exchanged.add(delta_stream, route, Rows.from_batch(piece.select(names), types))
-        yield _closing(TaskReports(command.run, task).take(), exchanged.close(), intermediate.close()["derived"])
+        yield _closing(TaskReports(command.run, task).take(), exchanged.close(), intermediate.close()["intermediate"])
 
 
 class FinishFunction:
@@ -283,7 +283,7 @@ def _closing(
     if failed is not None:
         return report_row(failed)
     merged: dict[str, Any] = {"slot": -1, "host": "", **{name: [] for name in LISTS}, **dict.fromkeys(SUMS, 0.0)}
-    merged["derived"] = intermediate
+    merged["intermediate"] = intermediate
     for report in reports:
         merged = {**report, **{name: merged[name] + report[name] for name in (*LISTS, *SUMS)}}
     return report_row({**merged, **written})

@@ -23,7 +23,7 @@ def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: st
     results = None if path is None else _plain(spark, path)
     if results is not None and state is not None and (_holds(results, state) or _holds(state, results)):
         raise SinkError(
-            f"The path {path!r} and the checkpointLocation {checkpoint!r} lie in each other: readers of the results "
+            f"The path {path!r} and the checkpointLocation {checkpoint!r} overlap: readers of the results "
             "would find the state among them.",
             hint="Give the results a directory of their own.",
         )
@@ -32,8 +32,7 @@ def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: st
         for what, given, place in (("path", path, results), ("checkpointLocation", checkpoint, state)):
             if place is not None and (_holds(read, place) or (what == "path" and _holds(place, read))):
                 raise SinkError(
-                    f"The {what} {given!r} and the input {name!r} lie in each other: the query would read what it "
-                    "writes.",
+                    f"The {what} {given!r} and the input {name!r} overlap: the query would read what it writes.",
                     hint="Give what the query writes a directory of its own.",
                 )
 

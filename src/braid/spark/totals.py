@@ -103,8 +103,8 @@ def read_totals(
             if _step(newest()) == _step(manifest):
                 raise _explained(location, error) from error
     raise RunFailedError(
-        f"The totals of {location} could not be read in {ATTEMPTS} attempts: each time the run had gone on and deleted "
-        "state that it no longer needs.",
+        f"The totals of {location} could not be read in {ATTEMPTS} attempts: each time the run had continued and "
+        "deleted state that it no longer needs.",
         hint="Read them between two steps: make the trigger interval longer, or stop the run first.",
     )
 
@@ -126,8 +126,8 @@ def _step(manifest: Manifest | None) -> int:
 
 def _no_totals(what: str) -> QueryError:
     return QueryError(
-        f"Totals were asked for, but {what} has no aggregation.",
-        hint="Totals are those of .groupBy(...).agg(...); results of other queries are what their sink holds.",
+        f"Totals were requested, but {what} has no aggregation.",
+        hint="Totals are those of .groupBy(...).agg(...); results of other queries are in their sink.",
     )
 
 

@@ -91,7 +91,7 @@ class Updated:
 def aggregate_after(command: AggregateCommand, answers: list[dict[str, Any]]) -> Updated:
     gone = {block.file for block in command.aggregate.blocks if block.generation in command.compacted}
     kept = [block for block in command.aggregate.blocks if block.file not in gone]
-    added = [AggregateBlock(generation=command.step, **answer["view"]) for answer in answers if answer["view"]]
+    added = [AggregateBlock(generation=command.step, **answer["block"]) for answer in answers if answer["block"]]
     return Updated(replace(command.aggregate, blocks=(*kept, *added)), tuple(sorted(gone)))
 
 

@@ -271,7 +271,7 @@ def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival
 
 def arrival_logs_of(reports: Sequence[dict[str, Any]]) -> tuple[ArrivalLog, ...]:
     """The arrival logs of a step's streams with row-based windows."""
-    return tuple(ArrivalLog(**report["roll"]) for report in reports if report.get("roll"))
+    return tuple(ArrivalLog(**report["arrival_log"]) for report in reports if report.get("arrival_log"))
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:

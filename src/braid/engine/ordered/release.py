@@ -105,7 +105,7 @@ def release(
 
 
 def buffered_blocks(
-    reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "held"
+    reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "buffered"
 ) -> tuple[BufferedBlock, ...]:
     """The buffered blocks that tasks have written."""
     return tuple(

@@ -82,7 +82,7 @@ def identify(
         raise CorruptStateError(
             f"The checkpoint {location} cannot be continued: the record of its query is missing, but there are files "
             f"in {', '.join(stored)}.",
-            detail="Without the record (query-000000.json, and those with higher numbers) nobody can tell whether this "
+            detail="Without the record (query-000000.json, and those with higher numbers) it is unknown whether this "
             "query is the one whose rows are stored.",
             hint=f"Restore query-*.json from a copy of the checkpoint, or start with {ELSEWHERE}.",
         )

@@ -18,7 +18,7 @@ class ExchangedRows:
 
     def __init__(self, files: Files, directory: str, name: str) -> None:
         self._files = files
-        self._path = f"{directory}/{name}.carried"
+        self._path = f"{directory}/{name}.exchanged"
         self._buffered: dict[tuple[int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
         self._writer: BlockWriter | None = None
 
@@ -35,10 +35,10 @@ class ExchangedRows:
         for delta_stream, route in list(self._buffered):
             self._write(delta_stream, route)
         if self._writer is None:
-            return {"carried": None, "carried_rows": 0, "carried_bytes": 0}
+            return {"exchanged": None, "exchanged_rows": 0, "exchanged_bytes": 0}
         self._writer.__exit__(None, None, None)
         name = self._path.rsplit("/", 1)[1]
-        return {"carried": name, "carried_rows": self._writer.rows, "carried_bytes": self._writer.size}
+        return {"exchanged": name, "exchanged_rows": self._writer.rows, "exchanged_bytes": self._writer.size}
 
     def _write(self, delta_stream: int, route: int) -> None:
         buffered = self._buffered[delta_stream, route].take()

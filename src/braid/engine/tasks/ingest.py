@@ -165,7 +165,7 @@ class _IngestTask:
         if chunk.num_rows == 0:
             return
         if self._arrival_log is None:
-            self._arrival_log = BlockWriter(self._places.files, f"{self._places.blocks}/{self._places.name}.roll")
+            self._arrival_log = BlockWriter(self._places.files, f"{self._places.blocks}/{self._places.name}.arrivals")
             self._arrival_log.__enter__()
         own = [name for name in chunk.schema.names if name == id_column(self._stream.number) or name[0] != "#"]
         times = chunk.column(self._stream.time).cast(pa.int64()).to_numpy()
@@ -188,7 +188,7 @@ class _IngestTask:
             "late": self._late_rows,
             "newest": self._newest,
             "times": self._sampled_times(),
-            "roll": self._arrival_log_report(),
+            "arrival_log": self._arrival_log_report(),
             "keys": self._sample.report(),
             "late_file": None if self._late is None else self._late_name(),
             "block": None
@@ -208,7 +208,7 @@ class _IngestTask:
         segments = self._arrival_log.segments
         return {
             "stream": self._stream.number,
-            "file": f"{self._places.name}.roll",
+            "file": f"{self._places.name}.arrivals",
             "rows": self._arrival_log.rows,
             "min_time": min(segment.min_time for segment in segments),
             "max_time": max(segment.max_time for segment in segments),

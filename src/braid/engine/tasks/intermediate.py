@@ -58,7 +58,7 @@ class IntermediateRows:
         for number in list(self._buffered):
             self._write(number)
         blocks = [self._close_block(number, writer) for number, writer in self._writers.items()]
-        return {"derived": [asdict(block) for block in blocks]}
+        return {"intermediate": [asdict(block) for block in blocks]}
 
     def _stored(self, number: int, rows: Rows) -> Rows:
         """The stored columns, in the types of the plan: rows that came through the JVM may have other types."""

@@ -138,7 +138,7 @@ class _CountingFile:
 
 
 def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
-    """The largest event time of each result, in microseconds; rows that came through the JVM carry it."""
+    """The largest event time of each result, in microseconds; rows from the JVM have it as a column."""
     if isinstance(columns, Rows) and RESULT_TIME in columns.columns:
         return columns.times(RESULT_TIME)
     times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]

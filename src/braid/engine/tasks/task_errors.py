@@ -53,7 +53,7 @@ def _too_large(error: pa.ArrowException) -> RunFailedError:
     if not isinstance(error, pa.ArrowCapacityError) and "overflow" not in str(error):
         raise error
     return RunFailedError(
-        "A single row, or a single result, holds more than the 2 GB that a column can hold in memory.",
+        "A single row, or a single result, has more than the 2 GB that a column can have in memory.",
         detail=shortened(str(error), 1000),
         hint="Keep such values out of the streams, or refer to them by a key, then start the query again.",
     )

@@ -208,7 +208,7 @@ def run_aggregate(
         raise RuntimeError("this join has no aggregation")
     files, checkpoint = locate(locations.checkpoint)
     name = f"{command.run[:8]}-{command.step:012d}-v{task.partition}-{task.attempt}"
-    store = segment_store(plan, locations.checkpoint, f"{command.run} view")
+    store = segment_store(plan, locations.checkpoint, f"{command.run} aggregate")
     partials = {*(partial.file for partial in command.partials), *command.rewritten}
     store.keep_only({*(block.file for block in command.aggregate.blocks), *partials})
     if aggregation.ordered:
@@ -231,14 +231,14 @@ def run_release(
     """One task of a release: write the buffered results of this slot's interval."""
     files, checkpoint = locate(locations.checkpoint)
     name = f"{command.run[:8]}-{command.step:012d}-o{task.partition:05d}-{task.attempt}"
-    store = segment_store(plan, locations.checkpoint, f"{command.run} held")
+    store = segment_store(plan, locations.checkpoint, f"{command.run} buffered")
     store.keep_only({*(buffered.file for buffered in command.blocks), *command.compacted})
     work = SlotRelease(command, task.partition, slots, store)
     sink_schema = plan.sink_schema
     if locations.timed:
         sink_schema = sink_schema.append(pa.field(released_at(sink_schema.names), pa.int64()))
     results = ReleaseSink(_result_writer(locations, name, sink_schema, command.step), sink_schema)
-    kept = BufferSink(files, f"{checkpoint}/blocks/{name}.held")
+    kept = BufferSink(files, f"{checkpoint}/blocks/{name}.buffered")
     return with_task_errors(lambda: {"slot": task.partition, **write_release(work, results, kept)})
 
 
@@ -256,7 +256,7 @@ def run_rank(plan: JoinPlan, slots: int, locations: Locations, command: RankComm
 
     def work() -> dict[str, Any]:
         own = [stream for place, stream in enumerate(plan.row_based) if place % slots == task.partition]
-        made = [rank_rows(plan, command, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ruler") for n in own]
+        made = [rank_rows(plan, command, n, store, files, f"{checkpoint}/blocks/{name}-{n}.ranks") for n in own]
         return {"slot": task.partition, "rank_indexes": [rank_index for rank_index in made if rank_index is not None]}
 
     return with_task_errors(work)
@@ -273,7 +273,7 @@ def open_results(plan: JoinPlan, locations: Locations, command: ProbeCommand, na
     """A sink for a probe task's results: files in staging, buffered results, or partial aggregates."""
     files, checkpoint = locate(locations.checkpoint)
     if plan.aggregation is None and plan.ordered:
-        return BufferSink(files, f"{checkpoint}/blocks/{name}.held")
+        return BufferSink(files, f"{checkpoint}/blocks/{name}.buffered")
     if plan.aggregation is None:
         return ResultSink(_result_writer(locations, name, plan.output_schema, command.step))
     return PartialSink(plan.aggregation, files, f"{checkpoint}/blocks/{name}.partial", command.aggregate_parts)

@@ -66,9 +66,9 @@ class OutputPath:
     def _refused(self, query: str, what: str) -> SinkError:
         return SinkError(
             f"The path {self.location} holds {what}, and this is the query {query[:8]} (checkpoint {self.checkpoint}): "
-            "whoever reads the path would see both.",
-            hint="Give another path, or delete this directory if nobody needs it. If readers are to see both together, "
-            "set the option sharedPath to true.",
+            "a reader of the path would see both.",
+            hint="Give another path, or delete this directory if it is not needed. If readers are to see both "
+            "together, set the option sharedPath to true.",
         )
 
 

@@ -173,7 +173,7 @@ def write_changes(
     work: SlotChanges, aggregation: Aggregation, parts: int, sink_schema: pa.Schema, files: Files, path: str
 ) -> dict[str, Any]:
     """Write the slot's block of the aggregate state, the emitted changes, and the partial rows that stay buffered."""
-    sink = BufferSink(files, f"{path}.held")
+    sink = BufferSink(files, f"{path}.buffered")
     block = AggregateBlockWriter(aggregation, parts, files, f"{path}.block")
     rest: TableWriter | None = None
     for found, tables, leftovers in work.updates():
@@ -185,7 +185,7 @@ def write_changes(
             rest.add(leftovers)
     return {
         **sink.close(),
-        "view": block.close(),
+        "block": block.close(),
         "rest": None if rest is None else rest.close_partials(),
         "counts": work.counts,
         "newest_result": work.newest,

@@ -56,7 +56,7 @@ class PartialSink:
         if self._written is None:
             return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
         block = self._written.close_partials()
-        buffered = {"held": block} if self._aggregation.ordered else {}
+        buffered = {"buffered": block} if self._aggregation.ordered else {}
         return {
             **report,
             **buffered,

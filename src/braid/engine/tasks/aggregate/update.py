@@ -149,7 +149,7 @@ def write_update(
     if results is not None:
         results.close()
     written = [] if results is None else [asdict(file) for file in results.written]
-    return {"results": count, "files": written, "view": block.close()}
+    return {"results": count, "files": written, "block": block.close()}
 
 
 class AggregateBlockWriter:

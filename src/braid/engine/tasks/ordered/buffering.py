@@ -55,7 +55,7 @@ class BufferSink:
     def close(self) -> dict[str, Any]:
         self._write()
         if self._writer is None:
-            return {"results": 0, "files": [], "held": None}
+            return {"results": 0, "files": [], "buffered": None}
         self._writer.__exit__(None, None, None)
         segments = self._writer.segments
         buffered = {
@@ -66,7 +66,7 @@ class BufferSink:
             "max_time": max(segment.max_time for segment in segments),
             "cuts": even_cuts(self._cuts, CUTS),
         }
-        return {"results": self._rows, "files": [], "held": buffered}
+        return {"results": self._rows, "files": [], "buffered": buffered}
 
     def _write(self) -> None:
         rows = [batch for batch in self._buffered.take() if batch.num_rows]

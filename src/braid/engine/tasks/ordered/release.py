@@ -100,7 +100,12 @@ def write_release(work: SlotRelease, results: Any, kept: BufferSink) -> dict[str
         results.add(piece)
     for piece in work.leftovers():
         kept.add(piece)
-    return {**results.close(), "counts": work.counts, "newest_result": work.newest, "held": kept.close()["held"]}
+    return {
+        **results.close(),
+        "counts": work.counts,
+        "newest_result": work.newest,
+        "buffered": kept.close()["buffered"],
+    }
 
 
 def _strictly_inside(cuts: list[int], newest: int) -> list[int]:
