@@ -69,7 +69,7 @@ def elastic(chance: random.Random, window_us: int | None) -> Elasticity:
         period_ms=1,
         capacity_bytes=chance.choice((1_000, 2_000, 3_000) if window_us is None else (2_000, 4_000, 9_000)),
         min_units=1,
-        max_units=chance.choice((None, 6)),
+        max_units=8 if window_us is None else chance.choice((None, 6)),
     )
 
 

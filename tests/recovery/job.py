@@ -110,11 +110,21 @@ def main(spec_file: str) -> None:
     if spec.get("kill"):
         lay_wire(Tripwire(Kill(**spec["kill"])))
     spark = start_session(spec["master"], spec["scratch"])
-    runs = [start(spark, Job(**job)) for job in spec["jobs"]]
-    ended = [how_it_ended(run) for run in runs]
-    print(json.dumps({"done": [run.lastProgress for run in runs]}))
+    runs = [start_or_end(spark, Job(**job)) for job in spec["jobs"]]
+    ended = [run if isinstance(run, str) else how_it_ended(run) for run in runs]
+    print(json.dumps({"done": [run.lastProgress for run in runs if not isinstance(run, str)]}))
     print(f"ended: {json.dumps(ended)}", flush=True)
     spark.stop()
+
+
+def start_or_end(spark: SparkSession, job: Job) -> Any:
+    """The run, or how it ended where it was taken over before it had started."""
+    from braid.errors import TakenOverError
+
+    try:
+        return start(spark, job)
+    except TakenOverError as error:
+        return str(error)
 
 
 def how_it_ended(run: Any) -> str:

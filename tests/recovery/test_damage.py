@@ -178,9 +178,9 @@ def test_queries_that_share_an_output_leave_each_other_alone(
         with pytest.raises(BraidError, match="the end"):
             start(spark, first).awaitTermination()
     other = prepared.copy("stopped", tmp_path / "other")
-    writer = build(spark, other).writeStream.trigger(availableNow=True)
-    writer.option("checkpointLocation", str(tmp_path / "new")).start(first.output).awaitTermination()
-    start(spark, first).awaitTermination()
+    for job, checkpoint in ((other, str(tmp_path / "new")), (first, first.checkpoint)):
+        writer = build(spark, job).writeStream.trigger(availableNow=True).option("sharedPath", True)
+        writer.option("checkpointLocation", checkpoint).start(first.output).awaitTermination()
     right = len(expected(prepared.inputs, first))
     assert len(read_results(first)) == 2 * right
 
@@ -245,7 +245,7 @@ def fill(directory: Path) -> IO[bytes]:
     ("full", "fragments"),
     [
         ("checkpoint/blocks", ["The join of a, b failed in step 3", "Could not write", "/checkpoint/blocks/"]),
-        ("output", ["The join of a, b failed in step 3", "Could not write", "/output/_braid_staging/"]),
+        ("output", ["Could not write", "/output/"]),
         ("checkpoint/spark", ["Spark could not write"]),
         ("checkpoint", []),
     ],

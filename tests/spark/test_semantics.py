@@ -607,7 +607,7 @@ def test_wide_types_pass_through_the_default_selection(spark: SparkSession) -> N
 
 def test_a_type_that_cannot_be_kept_is_refused_by_name(spark: SparkSession) -> None:
     frame = spark.sql("SELECT TIMESTAMP'2024-01-01 00:00:00Z' AS ts, INTERVAL '1-2' YEAR TO MONTH AS term")
-    with pytest.raises(errors.StreamError, match=r"o\.term.*interval year to month"):
+    with pytest.raises(errors.StreamError, match=r"'o' cannot have the column 'term'.*interval year to month"):
         braid.stream("o", frame, time="ts", window="1 second")
     streams = (braid.stream(name, frame.select("ts"), time="ts", window="1 second") for name in ("o", "q"))
     with pytest.raises(errors.QueryError, match=r"'none'.*array<void>"):

@@ -99,7 +99,7 @@ class SupervisedQuery:
             except (PySparkException, Py4JError) as error:
                 if MEETINGS.search(str(error)) is None:
                     raise
-                self._require_owner()
+            self._require_owner()
         return self._start()
 
     def _await_query(self) -> None:

@@ -80,8 +80,14 @@ def _predicates(name: str, saved: Record, now: Record) -> list[str]:
     old, new = ([_text(predicate) for predicate in predicates] for predicates in (before, after))
     if old == new:
         return [*changed_functions(before, after)]
-    found = [f"predicate {written}: is gone" for written, _ in _beyond(old, new)]
-    found += [f"predicate {written}: is new, read as {sql}" for written, sql in _beyond(new, old)]
+    gone, fresh = _beyond(old, new), dict(_beyond(new, old))
+    found = [
+        f"predicate {written}: was read as {sql}, is read as {fresh.pop(written)}"
+        if written in fresh
+        else f"predicate {written}: is gone"
+        for written, sql in gone
+    ]
+    found += [f"predicate {written}: is new, read as {sql}" for written, sql in fresh.items()]
     return found or [f"predicates: were in the order {_written(before)}, are in the order {_written(after)}"]
 
 
