@@ -654,15 +654,16 @@ def test_a_zone_with_a_change_of_its_clocks(
     assert not difference(*answers([expected, found]))
 
 
-def test_a_day_is_no_automatic_window_where_days_differ(
+def test_an_automatic_window_of_a_day_has_25_hours_where_days_differ(
     spark: SparkSession, feed: Callable[..., Feed], settings: Callable[[str, str], None]
 ) -> None:
+    """From noon to noon over the end of summer time: 25 hours, which a window of 24 would cut off."""
     settings("spark.sql.session.timeZone", "America/New_York")
-    orders, quotes = feed("o").add((1, at(0), 1)).static, feed("q").add((1, at(0), 1)).static
+    noon = datetime(2024, 11, 2, 16, tzinfo=UTC)
+    orders, quotes = feed("o").add((1, noon, 1)).static, feed("q").add((1, noon + timedelta(hours=25), 1)).static
     day = "q.ts BETWEEN o.ts - INTERVAL 1 DAY AND o.ts + INTERVAL 1 DAY"
-    with pytest.raises(errors.WindowError, match="auto"):
-        pair(orders, quotes, "auto").on(day).batch()
-    assert rows_of(pair(orders, quotes, "auto").on(day.replace("1 DAY", "23 HOURS")).batch()) == [(1, 1)]
+    assert rows_of(pair(orders, quotes, "auto").on(day).batch()) == [(1, 1)]
+    assert rows_of(pair(orders, quotes, "auto").on(day.replace("1 DAY", "24 HOURS")).batch()) == []
 
 
 def test_a_day_of_25_hours_is_kept_whole(
