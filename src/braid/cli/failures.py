@@ -22,19 +22,19 @@ def reported(debug: bool) -> Iterator[None]:
     except BraidError as error:
         if debug:
             raise
-        _say(str(error))
+        _print_error(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        _say("Stopped. What was committed stays; run the command again to continue.")
+        _print_error("Stopped. What was committed stays; run the command again to continue.")
         raise typer.Exit(1) from None
     except USAGE:
         raise
     except Exception as error:
         if debug:
             raise
-        _say(f"{type(error).__name__}: {error}\nHint: run again with --debug to see where it happened.")
+        _print_error(f"{type(error).__name__}: {error}\nHint: run again with --debug to see where it happened.")
         raise typer.Exit(1) from None
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), message))

@@ -21,7 +21,7 @@ def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: st
     """
     state = None if checkpoint is None else _plain(spark, checkpoint)
     results = None if path is None else _plain(spark, path)
-    if results is not None and state is not None and (_holds(results, state) or _holds(state, results)):
+    if results is not None and state is not None and (_contains(results, state) or _contains(state, results)):
         raise SinkError(
             f"The path {path!r} and the checkpointLocation {checkpoint!r} overlap: readers of the results "
             "would find the state among them.",
@@ -30,14 +30,14 @@ def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: st
     for name in (text for frame in frames for text in _directories(frame)):
         read = _plain(spark, name)
         for what, given, place in (("path", path, results), ("checkpointLocation", checkpoint, state)):
-            if place is not None and (_holds(read, place) or (what == "path" and _holds(place, read))):
+            if place is not None and (_contains(read, place) or (what == "path" and _contains(place, read))):
                 raise SinkError(
                     f"The {what} {given!r} and the input {name!r} overlap: the query would read what it writes.",
                     hint="Give what the query writes a directory of its own.",
                 )
 
 
-def _holds(outer: str, inner: str) -> bool:
+def _contains(outer: str, inner: str) -> bool:
     """Whether a location is another one, or inside it and visible to readers."""
     if PATTERNS & set(outer) and fnmatch.fnmatchcase(inner, outer):
         return True

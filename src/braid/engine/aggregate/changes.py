@@ -48,7 +48,7 @@ def release_changes(
     """Emit what the released results change; the buffered blocks have partial aggregates."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
-        return Released([], 0, None, found.staying, found.gone(found.staying), {}), unchanged(aggregate, reports)
+        return Released([], 0, None, found.staying, found.unneeded(found.staying), {}), unchanged(aggregate, reports)
     command = AggregateCommand(
         step=delta.step,
         run=run,
@@ -63,17 +63,17 @@ def release_changes(
     answers = cluster.update_aggregate(command)
     require_success(plan, answers, delta.step)
     changed = buffered_blocks(answers, delta.now_ms)
-    shown = release(
+    sorted_changes = release(
         plan, cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
     )
     counts, newest = released_rows(answers), newest_released(answers)
     rest = buffered_blocks(answers, arrived_first(found.compacted), "rest")
     after = (*remaining(found.untouched, counts), *rest)
     released = replace(
-        shown,
+        sorted_changes,
         newest_us=newest,
         buffered=after,
-        dropped=(*shown.dropped, *found.gone(after)),
+        dropped=(*sorted_changes.dropped, *found.unneeded(after)),
         counts=counts,
     )
     updated = aggregate_after(command, answers)

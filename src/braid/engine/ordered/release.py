@@ -31,7 +31,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Sorted:
+class SortedBlocks:
     """Buffered blocks by what a step does with them: `due` ones with what is due, `staying` and compacted ones.
 
     A block may be both due and staying.
@@ -48,7 +48,7 @@ class Sorted:
         names = {block.file for block in self.compacted}
         return tuple(block for block in self.staying if block.file not in names)
 
-    def gone(self, after: Sequence[BufferedBlock]) -> tuple[str, ...]:
+    def unneeded(self, after: Sequence[BufferedBlock]) -> tuple[str, ...]:
         """The files that are no longer needed when these blocks stay."""
         kept = {block.file for block in after}
         return tuple(block.file for block in self.blocks if block.file not in kept)
@@ -56,7 +56,7 @@ class Sorted:
 
 def sort_blocks(
     buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], before_us: int, until_us: int
-) -> Sorted:
+) -> SortedBlocks:
     """What is due up to `until_us`, of `buffered` blocks released up to `before_us`, and of `fresh` ones."""
     sources = [BufferedFrom(block.file, before_us) for block in buffered] + [
         BufferedFrom(block.file, ALWAYS) for block in fresh
@@ -64,7 +64,7 @@ def sort_blocks(
     blocks = (*buffered, *fresh)
     due = [(b, s) for b, s in zip(blocks, sources, strict=True) if b.min_time <= until_us and b.max_time > s.after_us]
     staying = tuple(block for block in blocks if block.max_time > until_us)
-    return Sorted(blocks, tuple(due), staying, decide_compaction(staying))
+    return SortedBlocks(blocks, tuple(due), staying, decide_compaction(staying))
 
 
 def release(
@@ -81,7 +81,7 @@ def release(
     """Emit what is due of the `buffered` blocks, released up to `before_us`, and of the `fresh` ones."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
-        return Released([], 0, None, found.staying, found.gone(found.staying), {})
+        return Released([], 0, None, found.staying, found.unneeded(found.staying), {})
     command = ReleaseCommand(
         step=step,
         run=run,
@@ -99,7 +99,7 @@ def release(
         rows=sum(answer["results"] for answer in answers),
         newest_us=newest_released(answers),
         buffered=after,
-        dropped=found.gone(after),
+        dropped=found.unneeded(after),
         counts=counts,
     )
 

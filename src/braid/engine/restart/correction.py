@@ -43,7 +43,7 @@ def take_over(saved: Record, logical_plan: LogicalPlan) -> tuple[JoinPlan, Recor
                 return []
             found = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
             found += _needed_nulls(saved["storage"], record["storage"], logical_plan)
-            found += _newly_left_out(saved["storage"], record["storage"]) if pushdown else []
+            found += _newly_filtered(saved["storage"], record["storage"]) if pushdown else []
             if not found:
                 return plan, record
             problems = problems or found
@@ -76,7 +76,7 @@ def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list
     ]
 
 
-def _newly_left_out(saved: Record, now: Record) -> list[str]:
+def _newly_filtered(saved: Record, now: Record) -> list[str]:
     """New filters at ingest: no lookup would apply them to the rows already stored."""
     return [
         f"rows of {name} were stored whatever {text} says"

@@ -17,17 +17,17 @@ MAPPED_BYTES = 1 << 25
 # long as computing with it; its own buffer has 8,192 elements.
 BUFFERED_ELEMENTS = 512
 
-_settled_modules = 0
+_frozen_modules = 0
 
 
 def settle() -> None:
     """Called by every task; only the first ones change something."""
-    global _settled_modules
+    global _frozen_modules
     _keep_freed_memory()
     np.setbufsize(BUFFERED_ELEMENTS)
-    if len(sys.modules) != _settled_modules:
+    if len(sys.modules) != _frozen_modules:
         _freeze_modules()
-        _settled_modules = len(sys.modules)
+        _frozen_modules = len(sys.modules)
 
 
 def _freeze_modules() -> None:
