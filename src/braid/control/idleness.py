@@ -28,29 +28,29 @@ class Silence:
     def __init__(self, plan: JoinPlan, started_ms: int) -> None:
         self._plan = plan
         self._started_ms = started_ms
-        self.nobody = (False,) * len(plan.streams)
-        self.nothing = (None,) * len(plan.streams)
+        self.none_idle = (False,) * len(plan.streams)
+        self.no_rows = (None,) * len(plan.streams)
 
     def all_read(self, now_ms: int) -> SourceCheck:
         """A check that finds every source read to the end."""
-        return SourceCheck(now_ms, self.nobody)
+        return SourceCheck(now_ms, self.none_idle)
 
     def idle(
         self, marks: Sequence[Mark], check: SourceCheck, newest: Sequence[int | None] | None = None
     ) -> tuple[bool, ...]:
-        """Which streams are idle in a step that brings rows up to `newest`, by default none.
+        """Which streams are idle in a step with rows up to `newest`, by default without rows.
 
         A stream is idle only if its source was read to the end at the check, and no row had arrived for long enough.
         """
-        brought = self.nothing if newest is None else newest
+        newest_in_step = self.no_rows if newest is None else newest
         return tuple(
             stream.idle_after_ms is not None
             and seen is None
             and not unread
             and check.checked_ms - max(mark.active_ms, self._started_ms) >= stream.idle_after_ms
-            for stream, mark, unread, seen in zip(self._plan.streams, marks, check.unread, brought, strict=True)
+            for stream, mark, unread, seen in zip(self._plan.streams, marks, check.unread, newest_in_step, strict=True)
         )
 
     def raises(self, marks: Sequence[Mark], times: StepTimes) -> bool:
         """Whether an idle stream would take a later watermark than its own."""
-        return times.watermarks != decide_times(self._plan, marks, self.nobody).watermarks
+        return times.watermarks != decide_times(self._plan, marks, self.none_idle).watermarks

@@ -85,7 +85,7 @@ class StepRunner:
         self._history = History(checkpoint, sink, owner)
         self.manifest = self._recover()
         self._silence = Silence(plan, now_ms())
-        self.idle = self._silence.nobody
+        self.idle = self._silence.none_idle
 
     def run(
         self, batch: int, flush: bool = False, check: SourceCheck | None = None, planned: str | None = None
@@ -179,7 +179,7 @@ class StepRunner:
             )
         if delta is not None:
             self._complete(delta, Phases())
-        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.nobody)
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
         if not self._release_is_due(start, flush=True):
             return None
         return self._complete(self._fix(start, [], flush=True), Phases())
@@ -200,7 +200,7 @@ class StepRunner:
         """Whether a step without input would emit something."""
         if self._keeper is None:
             return False
-        decision = self._keeper.decision(self.manifest, start.times, self._silence.nothing, start.now_ms, flush)
+        decision = self._keeper.decision(self.manifest, start.times, self._silence.no_rows, start.now_ms, flush)
         return self._keeper.is_due(self.manifest, decision)
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
@@ -264,7 +264,7 @@ class StepRunner:
 
         Rows are late by the watermarks of streams that are not idle: a stream with new rows is not idle.
         """
-        start, step = self._begin(offer.batch, offer.planned, self._silence.nobody), self.manifest.step + 1
+        start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
         command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits)
         reports = self._cluster.ingest(command)

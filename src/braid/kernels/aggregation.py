@@ -48,27 +48,27 @@ def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Tabl
     return tables
 
 
-def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], apart: bool = False) -> pa.Table:
-    """The sum of several tables of one number, with a row per key; `apart`: per key and time."""
+def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], by_time: bool = False) -> pa.Table:
+    """The sum of several tables of one number, with a row per key; `by_time`: per key and time."""
     plain = [table.drop_columns([HASH]) if HASH in table.column_names else table for table in tables]
     whole = pa.concat_tables(plain, promote_options="default")
-    keys = key_columns(aggregation, number, whole, apart)
+    keys = key_columns(aggregation, number, whole, by_time)
     totals = [name for name in whole.column_names if name not in keys]
-    _require_room(aggregation, whole, totals)
+    _require_sums_fit(aggregation, whole, totals)
     grouped = whole.group_by(keys, use_threads=False)
     added = grouped.aggregate([(name, _how(aggregation, name)) for name in totals])
     return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
 
 
-def key_columns(aggregation: Aggregation, number: int, table: pa.Table, apart: bool = False) -> list[str]:
+def key_columns(aggregation: Aggregation, number: int, table: pa.Table, by_time: bool = False) -> list[str]:
     """The key columns of a table.
 
     In a sliding aggregation a set keeps the newest time of each value. Other sets and a distinct selection keep the
     first time.
     """
     keys = [name for name in table.column_names if name[0] in "gv"]
-    by_time = apart or (number == 0 and not aggregation.is_distinct)
-    return [*keys, TIME] if by_time and TIME in table.column_names else keys
+    timed = by_time or (number == 0 and not aggregation.is_distinct)
+    return [*keys, TIME] if timed and TIME in table.column_names else keys
 
 
 def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Table:
@@ -107,7 +107,7 @@ def distinct_counts(call: int, novel: pa.Table) -> pa.Table:
     return groups.append_column(f"n{call}", pa.array(np.ones(novel.num_rows, np.int64)))
 
 
-def nothing_of(table: pa.Table) -> pa.Table:
+def groups_without_results(table: pa.Table) -> pa.Table:
     """The groups of a table, each once, with no results."""
     names = group_names(table)
     groups = table.select(names).group_by(names, use_threads=False).aggregate([])
@@ -131,7 +131,7 @@ def finish(aggregation: Aggregation, groups: pa.Table, sets: dict[int, pa.Table]
     return pa.RecordBatch.from_arrays(typed, schema=aggregation.schema)
 
 
-def total_of_nothing(aggregation: Aggregation) -> pa.RecordBatch:
+def empty_total(aggregation: Aggregation) -> pa.RecordBatch:
     """The output of an aggregation without groups while there are no results: counts are 0, other values NULL."""
     are_counts = [call.function in ("count", "count_distinct") for call in aggregation.calls]
     arrays = [
@@ -207,7 +207,7 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_] | None:
     return None if column.null_count == 0 else column.is_null().to_numpy(zero_copy_only=False)
 
 
-def _require_room(aggregation: Aggregation, table: pa.Table, totals: list[str]) -> None:
+def _require_sums_fit(aggregation: Aggregation, table: pa.Table, totals: list[str]) -> None:
     """Refuse a sum of integers that does not fit 64 bits, as Spark's ANSI mode does."""
     for name in totals:
         if not aggregation.ansi or name[0] != "s" or table[name].type != pa.int64():

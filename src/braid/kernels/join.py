@@ -29,7 +29,7 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     counters = probing.counters
     counters.probes += probing.rows.length
     index = segment.indexes[probing.probe.index]
-    overflows = math.isfinite(probing.room) and index.largest > probing.room
+    overflows = math.isfinite(probing.headroom) and index.largest > probing.headroom
     limits = None if overflows else probing.limits
     windowed = _window_matters(probing, segment)
     for ranges in search(index, probing.keys, limits, probing.rows.length):

@@ -59,7 +59,7 @@ class Probing:
     """Rows that probe a stream or intermediate result, with all that the lookup needs of them.
 
     There is a window for every stream of the stored rows; `earliest` and `latest` apply to the time of a stored row as
-    computed by `row_times`. `room` is how large a stored number may be before the integer arithmetic of a bound could
+    computed by `row_times`. `headroom` is how large a stored number may be before the integer arithmetic of a bound may
     overflow. `rank_indexes` are those of streams with row-based windows. `constant_bytes` is what literals add to a
     result.
     """
@@ -73,7 +73,7 @@ class Probing:
     windows: tuple[Window, ...]
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
-    room: float
+    headroom: float
     rank_indexes: Mapping[int, RankIndex] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     constant_bytes: int = 0
@@ -96,9 +96,9 @@ def prepare(
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
     windows = _windows(plan, joined, probe.stream, rows)
     index = plan.indexes(probe.stream)[probe.index]
-    limits, room = None, math.inf
+    limits, headroom = None, math.inf
     if index.range is not None:
-        limits, room = _limits(probe.bounds, rows)
+        limits, headroom = _limits(probe.bounds, rows)
         for window in windows:
             if getattr(index.range, "name", None) == window.time:
                 limits = _within(limits, window.earliest, window.latest)
@@ -110,7 +110,7 @@ def prepare(
     relevant = {stream: rank_index for stream, rank_index in (rank_indexes or {}).items() if stream in read}
     constants = sum(_literal_bytes(output.expression) for output in plan.outputs)
     return Probing(
-        plan, probe, rows, checks, key, limits, windows, earliest, latest, room, relevant, counters, constants
+        plan, probe, rows, checks, key, limits, windows, earliest, latest, headroom, relevant, counters, constants
     )
 
 
@@ -146,8 +146,8 @@ def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int
 
 
 def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
-    """The tightest limits of all bounds, widened by their possible rounding errors, and the room left."""
-    room = math.inf
+    """The tightest limits of all bounds, widened by their possible rounding errors, and the headroom."""
+    headroom = math.inf
     lower, upper = np.full(rows.length, np.nan), np.full(rows.length, np.nan)
     for bound in bounds:
         terms = [(1.0, e) for e in bound.plus] + [(-1.0, e) for e in bound.minus]
@@ -160,11 +160,11 @@ def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
                 magnitude = magnitude + np.abs(term)
             slack = bound.epsilon * magnitude
             if bound.capacity is not None:
-                room = min(room, bound.capacity - float((magnitude + slack).max(initial=0.0)))
+                headroom = min(headroom, bound.capacity - float((magnitude + slack).max(initial=0.0)))
             end = values - slack if bound.side == "lower" else values + slack
         end = np.where(np.isfinite(end), end, np.nan)
         lower, upper = (np.fmax(lower, end), upper) if bound.side == "lower" else (lower, np.fmin(upper, end))
-    return Limits(lower, upper), room
+    return Limits(lower, upper), headroom
 
 
 def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray[np.int64]) -> Limits:

@@ -79,7 +79,7 @@ class Buffer:
         self.rows = 0
         self._size = 0
 
-    def has_room(self, size: int) -> bool:
+    def fits(self, size: int) -> bool:
         """Whether a part of `size` bytes still fits; an empty buffer takes any part."""
         return not self.parts or self._size + size <= PIECE_BYTES
 

@@ -16,7 +16,7 @@ from braid.plan.predicate import Conjunct
 
 DOUBLE_EPSILON = 2.0**-52
 FLOAT_EPSILON = 2.0**-23
-# Operations of the range search itself that may round, beside those of the comparison.
+# Operations of the range search itself that may round, in addition to those of the comparison.
 ROUNDING_STEPS = 8
 RANGE_TYPES = frozenset(
     {"tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "interval"}

@@ -25,7 +25,7 @@ class ExchangedRows:
     def add(self, delta_stream: int, route: int, rows: Rows) -> None:
         buffered = self._buffered[delta_stream, route]
         for piece in rows.pieces():
-            if not buffered.has_room(piece.nbytes):
+            if not buffered.fits(piece.nbytes):
                 self._write(delta_stream, route)
             buffered.add(piece, piece.length, piece.nbytes)
             if buffered.is_full:

@@ -297,7 +297,7 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             for piece in batch_pieces(batch.slice(start, CHUNK_ROWS)):
-                if not buffered.has_room(piece.nbytes):
+                if not buffered.fits(piece.nbytes):
                     yield _join(buffered.take())
                 buffered.add(piece, piece.num_rows, piece.nbytes)
                 if buffered.is_full:

@@ -48,7 +48,7 @@ class IntermediateRows:
             return
         buffered = self._buffered[number]
         for piece in self._stored(number, rows).pieces():
-            if not buffered.has_room(piece.nbytes):
+            if not buffered.fits(piece.nbytes):
                 self._write(number)
             buffered.add(piece, piece.length, piece.nbytes)
             if buffered.is_full:

@@ -120,7 +120,7 @@ class SlotProbe:
         pending: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         for route, rows in self._arriving(probe_order, entry, routes):
             buffered = pending[route]
-            if not buffered.has_room(rows.nbytes):
+            if not buffered.fits(rows.nbytes):
                 yield route, concat_rows(buffered.take())
             buffered.add(rows, rows.length, rows.nbytes)
             if buffered.is_full:
@@ -209,7 +209,7 @@ class SlotProbe:
         rows = pairs.to_rows()
         self._keep(probe_order.after(round_number), rows)
         pending = self._pending[probe_order.delta_stream, round_number + 1, route]
-        due = [] if pending.has_room(rows.nbytes) else [concat_rows(pending.take())]
+        due = [] if pending.fits(rows.nbytes) else [concat_rows(pending.take())]
         pending.add(rows, rows.length, rows.nbytes)
         if pending.is_full:
             due.append(concat_rows(pending.take()))

@@ -76,7 +76,7 @@ class ResultWriter:
     def add(self, batch: pa.RecordBatch) -> None:
         batch = batch if self._stamp is None else self._stamp.batch(batch)
         size = batch.nbytes
-        if not self._buffered.has_room(size):
+        if not self._buffered.fits(size):
             self._flush()
         self._buffered.add(batch, batch.num_rows, size)
         if self._buffered.is_full:

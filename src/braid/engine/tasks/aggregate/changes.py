@@ -27,7 +27,7 @@ from braid.kernels.aggregation import (
     finish,
     group_hashes,
     group_names,
-    nothing_of,
+    groups_without_results,
 )
 from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
 from braid.plan.aggregation import Aggregation
@@ -115,7 +115,7 @@ class SlotChanges:
         touched = [table for table in touched if table.num_rows]
         if not touched:
             return None, added
-        groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
+        groups = groups_without_results(pa.concat_tables([table.select(group_names(table)) for table in touched]))
         hashes = group_hashes(groups)
         known = [since(table, before).drop_columns([HASH]) for table in self._parts.found(0, hashes)]
         like = touched[0].select([name for name in touched[0].column_names if name != HASH]).slice(0, 0)
@@ -161,8 +161,8 @@ class SlotChanges:
         return (times > after_us) & (times <= self._command.until_us)
 
     def _added_up(self, tables: dict[int, list[pa.Table]]) -> Tables:
-        apart = keeps_times(self._aggregation)
-        return {number: add_up(self._aggregation, number, parts, apart) for number, parts in tables.items()}
+        by_time = keeps_times(self._aggregation)
+        return {number: add_up(self._aggregation, number, parts, by_time) for number, parts in tables.items()}
 
     def _tables(self, file: str) -> Iterator[tuple[int, pa.Table]]:
         for segment in self._store.reader(file).segments_of(None, self._parts.numbers):

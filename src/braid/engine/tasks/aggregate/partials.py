@@ -91,7 +91,7 @@ class PartialSink:
         )
 
     def _added_up(self, number: int, tables: list[pa.Table]) -> pa.Table:
-        return add_up(self._aggregation, number, tables, apart=keeps_times(self._aggregation))
+        return add_up(self._aggregation, number, tables, by_time=keeps_times(self._aggregation))
 
 
 def keeps_times(aggregation: Aggregation) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from braid.engine.tasks.aggregate.partials import part_of
 from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.errors import CorruptStateError
-from braid.kernels.aggregation import TIME, add_up, finish, only_group, total_of_nothing
+from braid.kernels.aggregation import TIME, add_up, empty_total, finish, only_group
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockReader
 from braid.state.cache import LocalCopies, copies_directory
@@ -47,7 +47,7 @@ def part_totals(
             sets[call] = tables[number] if number in tables else totals.slice(0, 0)
         values = finish(aggregation, totals, sets)
     elif aggregation.is_whole and part == int(part_of(only_group(), aggregate.parts)[0]):
-        values = total_of_nothing(aggregation)
+        values = empty_total(aggregation)
     else:
         values = pa.RecordBatch.from_pylist([], aggregation.schema)
     newest = pa.scalar(aggregate.newest_us, pa.int64())

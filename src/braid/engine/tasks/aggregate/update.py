@@ -24,13 +24,13 @@ from braid.kernels.aggregation import (
     TIME,
     add_up,
     distinct_counts,
+    empty_total,
     finish,
     group_hashes,
     group_names,
+    groups_without_results,
     marked_as,
-    nothing_of,
     only_group,
-    total_of_nothing,
 )
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
@@ -63,7 +63,7 @@ class SlotUpdate:
         else:
             output, added = self._total(fresh)
         if self._command.first and self._has_only_group and (output is None or output.num_rows == 0):
-            output = total_of_nothing(self._aggregation)
+            output = empty_total(self._aggregation)
         cut = self._cut if self._aggregation.slides else self._command.forget_us
         return output, self._parts.compact(added, self._command.compacted, cut)
 
@@ -101,7 +101,7 @@ class SlotUpdate:
         touched = [table for table in touched if table.num_rows]
         if not touched:
             return None, added
-        groups = nothing_of(pa.concat_tables([table.select(group_names(table)) for table in touched]))
+        groups = groups_without_results(pa.concat_tables([table.select(group_names(table)) for table in touched]))
         hashes = group_hashes(groups)
         live = [marked_as(0, table.drop_columns([TIME])) for table in self._live(0, hashes, added)]
         totals = add_up(self._aggregation, 0, [marked_as(1, groups), *live])

@@ -46,7 +46,7 @@ class BufferSink:
     def add(self, batch: pa.RecordBatch) -> None:
         self._rows += batch.num_rows
         for piece in batch_pieces(batch):
-            if not self._buffered.has_room(piece.nbytes):
+            if not self._buffered.fits(piece.nbytes):
                 self._write()
             self._buffered.add(piece, piece.num_rows, piece.nbytes)
             if self._buffered.is_full:
