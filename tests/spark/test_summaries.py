@@ -165,9 +165,9 @@ def test_distinct_rows_leave_once(spark: SparkSession, feed: Callable[..., Feed]
 
 def test_distinct_says_how_long_it_remembers(feed: Callable[..., Feed], capsys: pytest.CaptureFixture[str]) -> None:
     query = joined(feed("o").stream, feed("q").stream)
-    query.select("o.k AS k").distinct().explain("logical_plan")
+    query.select("o.k AS k").distinct().explain("logical")
     assert "forever, on disk (warning: select an event time" in capsys.readouterr().out
-    query.select("o.k AS k", "result_time").distinct().explain("logical_plan")
+    query.select("o.k AS k", "result_time").distinct().explain("logical")
     assert "until no equal row can appear" in capsys.readouterr().out
 
 
