@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from braid import errors
 from braid.analysis import AnalyzedStream, Analyzer
 from braid.errors import PredicateError
-from braid.kernels.evaluate import Vector, evaluate, is_true, to_vector
+from braid.kernels.expressions.evaluate import Vector, evaluate, is_true, to_vector
 from braid.plan.expressions import columns_of
 from braid.plan.predicate import Conjunct
 

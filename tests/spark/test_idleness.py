@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import braid
 from braid.control.idleness import SourceCheck
-from braid.spark.sources import Sources
+from braid.spark.streaming.sources import Sources
 from tests.oracle.feeds import Feed, Place, at
 
 ROW = "id bigint, ts timestamp, k int"

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
-from braid.kernels.aggregation import TIME, unit_rows
-from braid.kernels.changes import SMALLEST, Clock, changes
-from braid.kernels.spans import Spans, fold, sum_whole
+from braid.kernels.aggregate.aggregation import TIME, unit_rows
+from braid.kernels.aggregate.changes import SMALLEST, Clock, changes
+from braid.kernels.aggregate.spans import Spans, fold, sum_whole
 from braid.plan.aggregation import Aggregation, Call, Function
 
 

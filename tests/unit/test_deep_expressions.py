@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pyspark import cloudpickle
 
-from braid.kernels.evaluate import can_raise, evaluate, tileable
-from braid.kernels.vectors import Vector
+from braid.kernels.expressions.evaluate import can_raise, evaluate, tileable
+from braid.kernels.expressions.vectors import Vector
 from braid.plan.explain import render
 from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, columns_of, depth_of, walk
 

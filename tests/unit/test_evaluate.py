@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
-from braid.kernels.evaluate import Evaluator, Vector, can_raise, evaluate, is_true, tileable, to_vector
+from braid.kernels.expressions.evaluate import Evaluator, Vector, can_raise, evaluate, is_true, tileable, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function
 
 T, F, N = True, False, None

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from braid.control.watermarks import latest_times
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
+from braid.kernels.expressions.vectors import Vector
 from braid.kernels.times import count_up_to, shifted
-from braid.kernels.vectors import Vector
 from braid.optimizer.build import build_plan
 from braid.plan.durations import LONGEST_US
 from braid.plan.expressions import Column, Expression

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.errors import PredicateError
-from braid.kernels.evaluate import evaluate, is_true
+from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.keys import index_keys
 from braid.kernels.ordering import open_index, range_values, sort_positions
 from braid.kernels.probing import Counters, prepare

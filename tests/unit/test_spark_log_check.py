@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from braid.errors import CorruptStateError
-from braid.spark.log_check import check_spark_log, checksum_failure
+from braid.spark.streaming.log_check import check_spark_log, checksum_failure
 from braid.state.files import LocalFiles
 
 BATCHES = 13

@@ -7,7 +7,7 @@ timestamp by a literal interval needs unrealistic dates and is ignored.
 from __future__ import annotations
 
 from braid.analysis.catalyst import Node, NotConstant
-from braid.kernels.vectors import decimal_digits
+from braid.kernels.expressions.vectors import decimal_digits
 
 _SAFE = frozenset({
     "AttributeReference", "Alias", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from braid.analysis.catalyst import Node, NotConstant, operands
-from braid.kernels.evaluate import can_raise
-from braid.kernels.vectors import decimal_digits
+from braid.kernels.expressions.evaluate import can_raise
+from braid.kernels.expressions.vectors import decimal_digits
 from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, depth_of
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from braid.errors import PredicateError, shortened, text_of
 from braid.kernels.blame import blamed
-from braid.kernels.evaluate import Evaluator, is_true
+from braid.kernels.expressions.evaluate import Evaluator, is_true
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.plan.predicate import Conjunct, PythonPredicate
 

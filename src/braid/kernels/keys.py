@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.rows import Pairs, Rows
 from braid.plan.join import Index, JoinPlan, KeyPart, part_column
 

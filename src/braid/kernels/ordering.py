@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys, index_keys
 from braid.kernels.rows import Positions, Rows
 from braid.plan.expressions import Expression

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.checks import Check, prepare_checks
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.ranks import RankIndex

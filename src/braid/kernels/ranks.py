@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.aggregation import orderable
+from braid.kernels.aggregate.aggregation import orderable
 
 Numbers = npt.NDArray[np.int64]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from braid.kernels import sizes
+from braid.kernels.expressions.vectors import Vector, to_vector
 from braid.kernels.sizes import Sizes, byte_cuts, total_bytes, value_sizes
-from braid.kernels.vectors import Vector, to_vector
 
 Positions = npt.NDArray[np.int64]
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from braid.errors import PredicateError
 from braid.kernels.checks import Check, Mask, columns_read, passing
-from braid.kernels.evaluate import is_true, tileable
+from braid.kernels.expressions.evaluate import is_true, tileable
+from braid.kernels.expressions.vectors import Vector, magnitude
 from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.kernels.search import Ranges
-from braid.kernels.vectors import Vector, magnitude
 
 # A tile of this many pairs, with a few operands, fits the CPU cache.
 TILE_PAIRS = 1 << 16

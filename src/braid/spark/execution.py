@@ -43,15 +43,15 @@ from braid.optimizer.strategies import Strategy
 from braid.plan.logical import LogicalPlan
 from braid.spark.cluster import SparkCluster
 from braid.spark.late_rows import LateRows
-from braid.spark.log import SPARK_DIRECTORY, last_commit, planned_rows
-from braid.spark.log_check import check_spark_log, checksum_failure
 from braid.spark.session import slot_count
 from braid.spark.settings import applied, quick_crossing, quick_log
 from braid.spark.sinks.choice import ChosenSink
-from braid.spark.sources import Sources, nothing_known
 from braid.spark.step_lock import StepLock
 from braid.spark.storage import prove_shared
-from braid.spark.supervised_query import SupervisedQuery
+from braid.spark.streaming.log import SPARK_DIRECTORY, last_commit, planned_rows
+from braid.spark.streaming.log_check import check_spark_log, checksum_failure
+from braid.spark.streaming.sources import Sources, nothing_known
+from braid.spark.streaming.supervised_query import SupervisedQuery
 from braid.spark.totals import aggregation_of, aggregation_record, read_totals
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate

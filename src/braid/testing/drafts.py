@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from braid.kernels.evaluate import can_raise
+from braid.kernels.expressions.evaluate import can_raise
 from braid.plan.aggregation import Aggregation, Function, Updates
 from braid.plan.aggregation import Call as AggregateCall
 from braid.plan.explain import render

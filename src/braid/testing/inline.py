@@ -26,9 +26,9 @@ from braid.engine.commands import (
 )
 from braid.engine.tasks.work import Locations, Task, run_aggregate, run_ingest, run_probe, run_rank, run_release
 from braid.errors import UnsupportedExpressionError
-from braid.kernels.evaluate import evaluate, is_true
+from braid.kernels.expressions.evaluate import evaluate, is_true
+from braid.kernels.expressions.vectors import Vector
 from braid.kernels.rows import Rows
-from braid.kernels.vectors import Vector
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
 from braid.plan.layout import Layout

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from braid.engine.tasks.stamping import Stamp
 from braid.errors import PredicateError
 from braid.kernels.blame import ANONYMOUS
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
+from braid.kernels.expressions.vectors import Vector
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer
-from braid.kernels.vectors import Vector
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Output

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.kernels.evaluate import evaluate
+from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys
 from braid.kernels.readable import cut, readable
 from braid.kernels.rows import Rows

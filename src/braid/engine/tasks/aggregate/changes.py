@@ -19,7 +19,7 @@ from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_co
 from braid.engine.tasks.aggregate.update import AggregateBlockWriter
 from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.aggregation import (
+from braid.kernels.aggregate.aggregation import (
     HASH,
     TIME,
     add_up,
@@ -29,7 +29,7 @@ from braid.kernels.aggregation import (
     group_names,
     groups_without_results,
 )
-from braid.kernels.changes import SMALLEST, Clock, Live, Times, changes
+from braid.kernels.aggregate.changes import SMALLEST, Clock, Live, Times, changes
 from braid.plan.aggregation import Aggregation
 from braid.state.files import Files
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels import sizes
-from braid.kernels.aggregation import TIME, add_up, group_hashes, unit_rows, with_hashes
+from braid.kernels.aggregate.aggregation import TIME, add_up, group_hashes, unit_rows, with_hashes
 from braid.kernels.sizes import batch_pieces
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
-from braid.kernels.aggregation import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
+from braid.kernels.aggregate.aggregation import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
 from braid.plan.instants import EARLIEST_US, clipped

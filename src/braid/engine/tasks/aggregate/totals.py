@@ -13,7 +13,7 @@ import pyarrow as pa
 from braid.engine.tasks.aggregate.partials import part_of
 from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.errors import CorruptStateError
-from braid.kernels.aggregation import TIME, add_up, empty_total, finish, only_group
+from braid.kernels.aggregate.aggregation import TIME, add_up, empty_total, finish, only_group
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockReader
 from braid.state.cache import LocalCopies, copies_directory

@@ -19,7 +19,7 @@ from braid.engine.tasks.aggregate.partials import TableWriter, part_of
 from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_counting, since
 from braid.engine.tasks.results import ResultWriter
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.aggregation import (
+from braid.kernels.aggregate.aggregation import (
     FRESH,
     TIME,
     add_up,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.vectors import Array, Mask, Vector, both_valid, magnitude
+from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, magnitude
 
 # Below this many literals, one comparison each is cheaper than building a set.
 _FEW_LITERALS = 8

@@ -16,8 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels import arithmetic, logic
-from braid.kernels.vectors import TEXT_TYPES, TIME_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
+from braid.kernels.expressions import arithmetic, logic
+from braid.kernels.expressions.vectors import (
+    TEXT_TYPES,
+    TIME_TYPES,
+    Mask,
+    Vector,
+    both_valid,
+    constant_vector,
+    to_vector,
+)
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
 
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.aggregation import (
+from braid.kernels.aggregate.aggregation import (
     LARGEST,
     ROWS,
     TIME,
@@ -25,7 +25,7 @@ from braid.kernels.aggregation import (
     refuse_overflow,
     unscaled,
 )
-from braid.kernels.spans import Places, Spans, fold, sum_whole
+from braid.kernels.aggregate.spans import Places, Spans, fold, sum_whole
 from braid.plan.aggregation import Aggregation
 
 SMALLEST = -LARGEST - 1

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from braid.errors import PredicateError
-from braid.kernels.vectors import Array, Mask, Vector, both_valid, decimal_digits, dtype_of, magnitude
+from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, decimal_digits, dtype_of, magnitude
 from braid.plan.instants import EARLIEST_US, LATEST_US
 
 _MICROSECONDS_PER_DAY = 86_400_000_000

@@ -1,0 +1,1 @@
+"""Partial totals, and how they change over result time."""

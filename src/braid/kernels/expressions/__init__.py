@@ -1,0 +1,1 @@
+"""Expressions evaluated on columns, with Spark's results."""

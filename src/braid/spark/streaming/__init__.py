@@ -1,0 +1,1 @@
+"""Spark's streaming query: supervised, its sources and its own log."""
