@@ -59,7 +59,7 @@ test-unit: $(TOOLS) ## The tests that need no Spark: about 1.5 min
 ##@ Try to break it, measure it
 .PHONY: fuzz
 fuzz: $(TOOLS) java ## Random queries, streams and orders against the oracles (FUZZ_ARGS, FUZZ_CASES)
-	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 tests/properties/test_ordered.py tests/properties/test_ordered_summaries.py
+	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 tests/properties/test_ordered.py tests/properties/test_ordered_aggregates.py
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos

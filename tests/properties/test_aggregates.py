@@ -21,7 +21,7 @@ from braid.engine.tasks.aggregate import partials
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
-from tests.properties.summaries import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
+from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
 
 ONLY = os.environ.get("BRAID_SEED")
 SEEDS = [int(ONLY)] if ONLY else list(range(9000, 9060))

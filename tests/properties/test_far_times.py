@@ -21,11 +21,11 @@ from braid.control import merging
 from braid.plan.durations import LONGEST_US
 from braid.plan.instants import EARLIEST_US, LATEST_US, clipped
 from braid.testing import Draft, InlineQuery, ManualClock, OracleStream
+from tests.properties.aggregates import draft, random_summary
 from tests.properties.cases import Case, make_case, results_of, strategies
-from tests.properties.summaries import draft, random_summary
 from tests.properties.test_inline_oracle import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
-from tests.properties.test_ordered_summaries import Expected, Rows, random_batches, some_strategy, tables_of
+from tests.properties.test_ordered_aggregates import Expected, Rows, random_batches, some_strategy, tables_of
 
 ONLY = os.environ.get("BRAID_SEED")
 CASES = int(os.environ.get("BRAID_CASES", "40"))

@@ -27,7 +27,7 @@ from braid.testing import Condition, Draft, FailingFiles, InjectedCrash, InlineQ
 from braid.testing.expressions import equal
 from tests.oracle.changes import Changes
 from tests.oracle.ordering import Releases
-from tests.properties.summaries import (
+from tests.properties.aggregates import (
     COLUMNS,
     LATENESS_US,
     WINDOW_US,

@@ -22,7 +22,7 @@ from braid.plan.logical import LogicalPlan
 from braid.state.cache import LocalCopies
 from braid.state.manifest import AggregateState
 from braid.testing import InlineQuery
-from tests.properties.summaries import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
+from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
 
 ONLY = os.environ.get("BRAID_SEED")
 SEEDS = [int(ONLY)] if ONLY else list(range(17_000, 17_014))

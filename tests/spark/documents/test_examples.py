@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 PRINTED = {
     "quotes.py": ("look up q by equality", "matches of 300 orders"),
     "similar_titles.py": ("red city bike 28 inch  ~  city bike red 28 inch used", "3 similar titles"),

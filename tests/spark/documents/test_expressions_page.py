@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from braid.analysis import AnalyzedStream, Analyzer, translate
 from braid.analysis.catalyst import Node
 
-PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "expressions.md").read_text()
 CODE = re.compile(r"`([^`]+)`")
 INTERNAL = {"Alias", "With", "CommonExpressionRef"}
 """Nodes that Spark's analyzer puts around others; nobody writes them."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "src" / "braid"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 TABLE_ROW = re.compile(r"^\| `([\w/]+\.py)` \| \S", re.MULTILINE)
-# Whole paths: not the end of one with a placeholder, as `tests/unit/test_<name>.py`.
+# Whole paths: not the end of one with a placeholder, as `tests/unit/control/test_<name>.py`.
 PATH = re.compile(r"(?<![\w./<>-])[\w./-]+\.py\b")
 
 
