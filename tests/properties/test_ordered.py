@@ -18,6 +18,7 @@ from braid.control import merging, ordering, releasing
 from braid.control.ordering import Ordering
 from braid.engine.tasks import ingest
 from braid.engine.tasks.ordered import buffering, release
+from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from tests.oracle.ordering import Releases
@@ -28,6 +29,7 @@ CASES = int(os.environ.get("BRAID_CASES", "60"))
 PLAIN = [int(ONLY)] if ONLY else list(range(11_000, 11_000 + CASES))
 CRASHED = [int(ONLY)] if ONLY else list(range(12_000, 12_000 + CASES * 2 // 3))
 COUNTED = [int(ONLY)] if ONLY else list(range(14_000, 14_000 + CASES // 2))
+LONG = [int(ONLY)] if ONLY else list(range(15_000, 15_000 + CASES // 3))
 CRAMPED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 3))
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 
@@ -75,12 +77,19 @@ def oracle(case: Case) -> Releases:
 
 
 def outlive(
-    case: Case, chance: random.Random, path: Path, *, crashes: tuple[int, ...], flushed: float, most: int = 2
+    case: Case,
+    chance: random.Random,
+    path: Path,
+    *,
+    crashes: tuple[int, ...],
+    flushed: float,
+    most: int = 2,
+    between: Callable[[Checkpoint], None] = lambda _: None,
 ) -> None:
     """All batches by runs that begin anew, with another strategy and policy, and die at a random write.
 
     Every action is tried with a crash among its first so many writes, then without. A share of the batches is followed
-    by a flush. There are at most so many slots and ingest tasks.
+    by a flush. There are at most so many slots and ingest tasks. `between` is called between a batch and its flush.
     """
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
     choices = strategies(case.logical_plan, chance)
@@ -113,6 +122,7 @@ def outlive(
         releases.restart(now)
         releases.batch(case.batches[batch], now)
         survive(lambda query, batch=batch: query.run(batch, case.tables(batch)), batch)
+        between(Checkpoint(LocalFiles(), f"{path}/checkpoint"))
         if chance.random() < flushed or batch == len(case.clock_ms) - 1:
             releases.flush()
             survive(lambda query: query.steps.flush(), (batch, "flush"))
@@ -175,6 +185,23 @@ def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, mon
         monkeypatch.setattr(merging, "FAN_IN", 2)
         monkeypatch.setattr(merging, "BASE_ROWS", 4)
     outlive(case, chance, tmp_path, crashes=(40,), flushed=0.3, most=3)
+
+
+def as_after_a_long_run(checkpoint: Checkpoint) -> None:
+    """The newest manifest, as if 2^23 steps and a good part of all 64-bit row ids had come before it."""
+    manifest = checkpoint.last_manifest()
+    assert manifest is not None
+    for name in checkpoint.files.list(f"{checkpoint.path}/manifests"):
+        checkpoint.files.delete(f"{checkpoint.path}/manifests/{name}")
+    next_row_id = (manifest.next_row_id + (1 << 61) + 11) % (1 << 64)
+    checkpoint.write_manifest(replace(manifest, step=manifest.step + (1 << 23), next_row_id=next_row_id))
+
+
+@pytest.mark.parametrize("seed", LONG)
+def test_windows_of_rows_are_exact_in_a_run_of_any_length(seed: int, tmp_path: Path) -> None:
+    """Row ids pass 2^63 and 2^64, and steps 2^23, while rows from before are still in their windows."""
+    case, chance = counted_case(seed), random.Random(seed)
+    outlive(case, chance, tmp_path, crashes=(40,), flushed=0.3, most=3, between=as_after_a_long_run)
 
 
 @pytest.mark.parametrize("seed", CRAMPED)

@@ -12,6 +12,8 @@ class Cluster(Protocol):
     """Runs the tasks of a step and returns their reports."""
 
     slots: int
+    ingest_tasks: int
+    """The largest number of tasks that one ingest can have, over all streams."""
 
     def follow_cores(self) -> None:
         """Between two steps: adapt the number of slots to the cores there are now."""

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from braid.control.merging import Merge
+from braid.engine.row_ids import RowIds
 from braid.placement.admission import NEVER, Admission
 from braid.plan.layout import Layout
 from braid.state.manifest import AggregateState, Block
@@ -25,7 +26,8 @@ PROPERTY = "braid.command"
 class IngestCommand:
     """Ingest the rows of a step, under these watermarks and by this layout.
 
-    `newest_us` is the newest event time that rows of each stream may have; None: any.
+    `newest_us` is the newest event time that rows of each stream may have; None: any. `row_ids` are the ids for rows
+    of row-based windows.
     """
 
     step: int
@@ -33,6 +35,7 @@ class IngestCommand:
     watermarks: tuple[int | None, ...]
     layout: Layout
     newest_us: tuple[int | None, ...]
+    row_ids: RowIds
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> IngestCommand:
@@ -42,6 +45,7 @@ class IngestCommand:
             tuple(content["watermarks"]),
             Layout.from_json(content["layout"]),
             tuple(content["newest_us"]),
+            RowIds(**content["row_ids"]),
         )
 
 

@@ -11,6 +11,7 @@ from braid.control.ordering import OrderDecision
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
+from braid.engine.row_ids import RowIds
 from braid.optimizer.join_orders import choose_join_orders
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan
@@ -23,13 +24,14 @@ Reports = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Start:
-    """How a step begins: its batch as Spark planned it, the clock, its watermarks, and where new rows are stored."""
+    """How a step begins: its batch as Spark planned it, the clock, watermarks, where new rows are stored, row ids."""
 
     batch: int
     planned: str | None
     now_ms: int
     times: StepTimes
     spread: Spread
+    row_ids: RowIds
 
 
 def delta_of(
@@ -52,6 +54,7 @@ def delta_of(
         late_rows=tuple(_total(reports, stream.number, "late") for stream in plan.streams),
         late_files=_late_moves(plan, reports, step, start.now_ms),
         moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
+        next_row_id=start.row_ids.first_after(report["rows"] for report in reports),
         adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,

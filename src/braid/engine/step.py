@@ -33,6 +33,7 @@ from braid.engine.probe import LookedUp, layouts_of, look_up
 from braid.engine.progress import Phases, step_progress
 from braid.engine.restart.consistency import require_same_rows
 from braid.engine.rounds import require_success
+from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import derivation, in_shape
@@ -189,7 +190,7 @@ class StepRunner:
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, idle)
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
-        return Start(batch, planned, now, times, spread)
+        return Start(batch, planned, now, times, spread, RowIds(self.manifest.next_row_id, self._cluster.ingest_tasks))
 
     def _expires(self, times: StepTimes) -> bool:
         """Whether blocks can be dropped under these watermarks."""
@@ -244,7 +245,7 @@ class StepRunner:
     def _before_the_first_step(self) -> Manifest:
         now = self._now_ms()
         marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
-        return Manifest(-1, -1, self._run, now, marks, (self._layout,), ())
+        return Manifest(-1, -1, self._run, now, marks, (self._layout,), (), next_row_id=0)
 
     def _follow_cores(self) -> None:
         """An elastic query uses the cores there are at each step; others keep those they started with."""
@@ -266,7 +267,7 @@ class StepRunner:
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
-        command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits)
+        command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits, start.row_ids)
         reports = self._cluster.ingest(command)
         require_success(self._plan, reports, step)
         check = offer.check or self._silence.all_read(self._now_ms())
@@ -320,6 +321,7 @@ class StepRunner:
             marks=advance_marks(before.marks, times, delta.newest, delta.now_ms, delta.blocks),
             layouts=layouts,
             blocks=looked.blocks,
+            next_row_id=delta.next_row_id,
             moves=(*delta.late_files, *moves),
             dropped=looked.dropped,
             fanouts=fanouts_after(looked.plan, before, delta.join_orders, reports),

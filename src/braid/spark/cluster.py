@@ -59,6 +59,7 @@ class SparkCluster:
         self._update: DataFrame | None = None
         self._ranking: DataFrame | None = None
         self._release: DataFrame | None = None
+        self.ingest_tasks = 0
         self._range = pinned_range(spark)
         self._anchor_to(slots)
 
@@ -82,6 +83,8 @@ class SparkCluster:
                 )
                 for number, frame in enumerate(frames)
             ]
+            # The plan keeps these partitions for the whole run, even if the number of slots changes.
+            self.ingest_tasks = self.slots * len(frames)
             return reduce(DataFrame.unionByName, parts)
         except (pickle.PicklingError, RecursionError) as error:
             self.close()

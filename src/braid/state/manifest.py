@@ -145,6 +145,7 @@ class Manifest:
     `derivation` identifies the plan that made the blocks of intermediate results, None where there are none.
     `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
+    `next_row_id` is the first id that no row of a row-based window has yet.
     """
 
     step: int
@@ -154,6 +155,7 @@ class Manifest:
     marks: tuple[Mark, ...]
     layouts: tuple[Layout, ...]
     blocks: tuple[Block, ...]
+    next_row_id: int
     moves: tuple[Move, ...] = ()
     dropped: tuple[str, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
@@ -218,6 +220,7 @@ class DeltaRecord:
     late_rows: tuple[int, ...]
     late_files: tuple[Move, ...]
     moved_bytes: int
+    next_row_id: int
     adaptations: tuple[str, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None

@@ -63,11 +63,11 @@ class InlineCluster:
     ) -> None:
         refuse_jvm(plan)
         self.slots = slots
+        self.ingest_tasks = ingest_tasks
         self.tasks = 0
         self._logical_plan = logical_plan
         self._plan = plan
         self._locations = locations
-        self._ingest_tasks = ingest_tasks
         self._fate = fate
         self._rows_per_batch = rows_per_batch
         self._attempts = 0
@@ -93,8 +93,8 @@ class InlineCluster:
         reports = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
         for name, table in self._batch.items():
-            for partition in range(self._ingest_tasks):
-                share = table.take(pa.array(np.arange(partition, table.num_rows, self._ingest_tasks)))
+            for partition in range(self.ingest_tasks):
+                share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
                 reports.append(self._run(partial(self._take, command, numbers[name], partition, share)))
         return reports
 

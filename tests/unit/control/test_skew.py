@@ -44,7 +44,7 @@ def plan_of(by_key: bool = True) -> JoinPlan:
 
 
 def seen(layout: Layout, *key_counts: KeyCounts, **state: Any) -> Manifest:
-    return Manifest(3, 3, "run", 0, (), (layout,), (), key_counts=key_counts, **state)
+    return Manifest(3, 3, "run", 0, (), (layout,), (), 0, key_counts=key_counts, **state)
 
 
 def test_one_hot_key_fills_its_unit_by_its_share_of_the_others() -> None:

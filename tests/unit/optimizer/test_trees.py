@@ -147,7 +147,7 @@ def test_what_is_stored_belongs_to_its_tree_and_predicates() -> None:
 def test_a_recorded_tree_stays() -> None:
     plan = chain(10, 10, 10)
     recorded = Layout(4, "biclique", (2, 2, 2), (1, 1, 1), tree=(2, 1, 0))
-    manifest = Manifest(0, 0, "run", 0, (Mark(None, None, 0),) * 3, (recorded,), ())
+    manifest = Manifest(0, 0, "run", 0, (Mark(None, None, 0),) * 3, (recorded,), (), 0)
     chosen = Biclique(2, shape="tree").layout(plan, 2)
     assert chosen.tree == CHAIN_TREE
     assert next_layout(plan, manifest, chosen, None, 0).layout == recorded

@@ -36,8 +36,6 @@ from braid.state.files import Files
 CHUNK_ROWS = 500_000
 # Event times a task reports, so that the driver can estimate how long rows wait for their order.
 SAMPLED_TIMES = 128
-# A row id has 23 bits for the step, 12 for the task and 28 for the row in the task.
-STEP_BITS, TASK_BITS = 40, 28
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
 LATE_ROW = "row"
@@ -157,8 +155,8 @@ class _IngestTask:
 
     def _numbered(self, chunk: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with an id that no other row of the stream has."""
-        first = (self._command.step << STEP_BITS) + (self._places.partition << TASK_BITS) + self._rows
-        return chunk.append_column(id_column(self._stream.number), pa.array(np.arange(first, first + chunk.num_rows)))
+        ids = self._command.row_ids.of(self._places.partition, self._rows, chunk.num_rows)
+        return chunk.append_column(id_column(self._stream.number), pa.array(ids))
 
     def _log_arrivals(self, chunk: pa.RecordBatch) -> None:
         """Log every on-time row, also rows that the selection removes: a row-based window counts all of them."""
