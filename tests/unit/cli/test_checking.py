@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from braid.cli import checking
 from braid.cli.checking import check_sample, near_pairs, read_on_time
-from braid.cli.demo import Places, _show_steps
-from braid.cli.screen import COLUMNS, Totals, step_header, step_line
 from braid.cli.traffic import Fleet, make_file, write_file
 
 TAXIS, VANS = Fleet("taxi", seed=1, vehicles=120), Fleet("van", seed=2, vehicles=3000)
@@ -81,45 +76,3 @@ def test_late_rows_of_a_feed_take_no_part(feeds: tuple[Path, Path]) -> None:
     kept = len(read_on_time(feeds[1]).times)
     assert late > 0
     assert everything - kept >= late
-
-
-def test_a_step_is_a_line_below_the_header() -> None:
-    progress = {
-        "batchId": 7,
-        "numInputRows": 20_000,
-        "numOutputRows": 1_234,
-        "processedRowsPerSecond": 45_678.9,
-        "stateRows": 31_000,
-        "stateBytes": 2_500_000,
-        "watermarks": {"taxi": "2026-01-01T08:00:05.000Z", "van": "2026-01-01T08:00:04.000Z"},
-    }
-    assert step_line(progress).split() == ["7", "20,000", "1,234", "45,679", "31,000", "2.5", "MB", "08:00:04"]
-    assert len(step_line(progress)) == len(step_header()) == sum(width for _, width in COLUMNS)
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_every_step_stays_on_the_screen_and_in_the_log(tmp_path: Path, terminal: bool) -> None:
-    steps = [
-        {
-            "batchId": number,
-            "numInputRows": 1000 + number,
-            "numOutputRows": 5,
-            "lateRows": {"taxi": 1, "van": 0},
-            "processedRowsPerSecond": 10.0,
-            "stateRows": 7,
-            "stateBytes": 8,
-            "watermarks": {"taxi": None, "van": None},
-            "durationMs": {"trigger": 1},
-        }
-        for number in range(20)
-    ]
-    screen, totals = StringIO(), Totals(20_000)
-    console = Console(file=screen, force_terminal=terminal, width=100, _environ={})
-    _show_steps(iter(steps), Places(tmp_path), totals, console)
-    lines = [step_header(), *(step_line(progress) for progress in steps)]
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", screen.getvalue())
-    assert [line for line in shown.splitlines() if line in lines] == lines
-    assert (tmp_path / "steps.log").read_text().splitlines() == lines
-    assert ("20,190 rows" in shown) == terminal
-    assert (totals.steps, totals.late) == (20, 20)
-    assert "There are two rates." in shown

@@ -12,7 +12,6 @@ from braid.control.elasticity import Elasticity
 from braid.control.layouts import next_layout
 from braid.control.skew import KEPT_KEYS, add_counts, decide_groups, describe_treatment, hot_keys, imbalance
 from braid.engine.loads import subgroup_loads
-from braid.kernels.sampling import SAMPLE_ROWS, frequent_keys, sample_places
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import routes_stay_local, subgroups_of
@@ -133,26 +132,6 @@ def test_keys_worth_naming() -> None:
     assert [hot.text for hot in hot_keys(Layout(0, "partitioned", (100,), (100,)), both)] == ["k3", "k1", "k2"]
     assert hot_keys(Layout(0, "matrix", (2, 2), (1, 1)), both) == (hot_keys(EIGHT, both)[0],)
     assert hot_keys(EIGHT, (counts((1, 0.2), rows=999.0),)) == ()
-
-
-def test_a_sample_finds_frequent_keys_and_no_others() -> None:
-    random = np.random.default_rng(5)
-    keys = random.permutation(np.concatenate([np.full(38_000, 7), np.arange(100, 62_100)])).astype(np.int64)
-    ((key, rows, place),) = frequent_keys(keys)
-    assert key == 7
-    assert keys[place] == 7
-    assert rows == pytest.approx(38_000, rel=0.06)
-    assert frequent_keys(np.array([5, 5, 5, 5, 9, 9], np.int64)) == [(5, 4.0, 0)]
-    assert frequent_keys(np.zeros(0, np.int64)) == []
-
-
-@pytest.mark.parametrize("period", [2, 8, 64, 1000])
-def test_keys_that_come_in_turn_are_not_taken_for_hot(period: int) -> None:
-    keys = np.arange(524_288, dtype=np.int64) % period
-    places = sample_places(len(keys))
-    assert len(places) == SAMPLE_ROWS
-    largest = np.bincount(keys[places]).max() / SAMPLE_ROWS
-    assert largest < 1.5 / period + 0.002
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 8])

@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from braid.control.ordering import Ordering
-from braid.control.standing import Standing, standing_of
-from braid.engine.status import describe_status, explain_now, message
-from braid.optimizer.build import build_plan
-from braid.plan.logical import LogicalPlan
-from braid.testing import Draft, InlineQuery, ManualClock
-from braid.testing.expressions import equal
-
-SECOND = 1_000_000
-BEHIND_MS = 20_000
-
-
-def logical_plan(ordered: bool, lateness_s: int | None = 0, idle_after_ms: int | None = None) -> LogicalPlan:
-    """f and w, joined on k within 10 seconds; w may fall idle."""
-    draft = Draft()
-    lateness = None if lateness_s is None else lateness_s * SECOND
-    window = 10 * SECOND
-    f = draft.stream("f", {"k": "bigint"}, window_us=window, lateness_us=lateness)
-    w = draft.stream("w", {"k": "bigint"}, window_us=window, lateness_us=lateness, idle_after_ms=idle_after_ms)
-    draft.on(equal(f["k"], w["k"]))
-    return (draft.ordered() if ordered else draft).logical_plan()
-
-
-def rows(*seconds: float | None) -> pa.Table:
-    times = [None if second is None else round(second * SECOND) for second in seconds]
-    return pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": pa.array([1] * len(times), pa.int64())})
-
-
-class Case:
-    """A query fed batch by batch, and where it stands."""
-
-    def __init__(self, asked: LogicalPlan, directory: Path, policy: Any = "sync-filter") -> None:
-        self._asked = asked
-        self.plan = build_plan(asked)
-        self.clock = ManualClock()
-        ordering = Ordering(policy, 0.3) if asked.ordered else None
-        self.query = InlineQuery(asked, str(directory), clock=self.clock, ordering=ordering)
-
-    def feed(self, **tables: pa.Table) -> Case:
-        self.query.run(self.query.last_batch + 1, tables)
-        return self
-
-    @property
-    def standing(self) -> Standing:
-        return standing_of(self.plan, self.query.steps.manifest, self.query.steps.idle)
-
-    def said(self, state: str = "waiting") -> str:
-        return message(self.plan, self.standing, state)
+from braid.engine.status import describe_status
+from tests.unit.control.waiting_query import BEHIND_MS, WaitingQuery, logical_plan, rows
 
 
 def test_rows_wait_for_the_stream_that_is_behind(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=True), tmp_path)
+    case = WaitingQuery(logical_plan(ordered=True), tmp_path)
     assert case.said() == "waiting for new rows"
     case.feed(f=rows(1, 2, 3))
     assert case.said() == "3 rows of f wait for w"
@@ -74,18 +25,18 @@ def test_rows_wait_for_the_stream_that_is_behind(tmp_path: Path) -> None:
 
 
 def test_results_wait_where_they_are_held(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=True), tmp_path, "filter-order").feed(f=rows(4, 5), w=rows(3))
+    case = WaitingQuery(logical_plan(ordered=True), tmp_path, "filter-order").feed(f=rows(4, 5), w=rows(3))
     assert case.said() == "2 results wait for w"
     assert case.standing.buffered_rows == (0, 0)
 
 
 def test_within_its_lateness_a_stream_waits_for_itself(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=True, lateness_s=5), tmp_path).feed(f=rows(100), w=rows(1, 9, 10))
+    case = WaitingQuery(logical_plan(ordered=True, lateness_s=5), tmp_path).feed(f=rows(100), w=rows(1, 9, 10))
     assert case.said() == "1 row of f waits for w; 2 rows of w wait for newer rows of w"
 
 
 def test_nothing_waits_for_a_stream_that_is_idle(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=True, idle_after_ms=BEHIND_MS), tmp_path).feed(f=rows(4, 5), w=rows(3))
+    case = WaitingQuery(logical_plan(ordered=True, idle_after_ms=BEHIND_MS), tmp_path).feed(f=rows(4, 5), w=rows(3))
     assert case.said() == "2 rows of f wait for w"
     case.clock.advance(BEHIND_MS)
     case.query.steps.tick()
@@ -95,7 +46,7 @@ def test_nothing_waits_for_a_stream_that_is_idle(tmp_path: Path) -> None:
 
 
 def test_state_is_kept_for_the_stream_that_is_behind(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=False), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
+    case = WaitingQuery(logical_plan(ordered=False), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
     assert case.said() == "waiting for new rows"
     case.feed(f=rows(100)).feed(f=rows(101))
     assert case.said() == "3 rows of f are kept for w"
@@ -104,15 +55,15 @@ def test_state_is_kept_for_the_stream_that_is_behind(tmp_path: Path) -> None:
 
 
 def test_what_has_no_limit_waits_for_nobody(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=False, lateness_s=None), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
+    case = WaitingQuery(logical_plan(ordered=False, lateness_s=None), tmp_path).feed(f=rows(1, 2, 3), w=rows(1))
     case.feed(f=rows(1000)).feed(f=rows(1001))
     assert case.said() == "waiting for new rows"
 
 
 def test_late_rows_are_counted_over_restarts(tmp_path: Path) -> None:
     asked = logical_plan(ordered=False)
-    Case(asked, tmp_path).feed(f=rows(10), w=rows(10, None)).feed(f=rows(1, 2, 11), w=rows(3, 12))
-    case = Case(asked, tmp_path)
+    WaitingQuery(asked, tmp_path).feed(f=rows(10), w=rows(10, None)).feed(f=rows(1, 2, 11), w=rows(3, 12))
+    case = WaitingQuery(asked, tmp_path)
     assert case.standing.late_rows == (2, 2)
     assert case.feed(f=rows(5)).standing.late_rows == (3, 2)
 
@@ -122,7 +73,7 @@ def test_what_waits_is_what_brute_force_finds(seed: int, tmp_path: Path) -> None
     """Of rows that were not late, those beyond the lowest watermark wait."""
     chance = random.Random(seed)
     lateness = chance.choice((0, 3))
-    case = Case(logical_plan(ordered=True, lateness_s=lateness), tmp_path)
+    case = WaitingQuery(logical_plan(ordered=True, lateness_s=lateness), tmp_path)
     taken: dict[str, list[float]] = {"f": [], "w": []}
     marks: dict[str, float] = {}
     for _ in range(6):
@@ -140,25 +91,3 @@ def test_what_waits_is_what_brute_force_finds(seed: int, tmp_path: Path) -> None
         behind = {wait.streams for wait in case.standing.waits if wait.what == "rows"}
         expected = {tuple(n for n, name in enumerate("fw") if marks.get(name) == lowest)}
         assert behind == (expected if any(waiting) else set())
-
-
-def test_the_status_is_plain_and_the_page_says_the_same(tmp_path: Path) -> None:
-    case = Case(logical_plan(ordered=True), tmp_path).feed(f=rows(4, 5, None), w=rows(3))
-    status = describe_status(case.plan, case.standing, "waiting")
-    assert json.loads(json.dumps(status)) == status
-    assert status == {
-        "message": "2 rows of f wait for w",
-        "step": 0,
-        "watermarks": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
-        "newestTimes": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
-        "idle": [],
-        "lateRows": {"f": 1, "w": 0},
-        "storedRows": {"f": 2, "w": 1},
-        "buffered": {"rows": {"f": 2, "w": 0}, "results": 0},
-        "emittedUntil": "1970-01-01T00:00:03.000Z",
-        "waits": [{"what": "rows", "stream": "f", "rows": 2, "for": ["w"]}],
-    }
-    page = explain_now(case.plan, case.standing, "waiting")
-    assert "f: newest row 1970-01-01T00:00:05.000Z" in page
-    assert "2 rows stored, 1 late, 2 buffered" in page
-    assert page.endswith("waits: 2 rows of f wait for w")

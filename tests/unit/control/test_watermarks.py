@@ -14,8 +14,10 @@ from braid.control.watermarks import (
     decide_times,
     has_filled,
     is_expired,
+    latest_times,
 )
 from braid.optimizer.build import build_plan
+from braid.plan.expressions import Column
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Block, Mark
 from braid.testing import Draft
@@ -59,26 +61,6 @@ def test_nothing_moves_when_all_are_idle_or_one_awake_has_no_watermark() -> None
     bounded = plan(0, 0, idle_after_ms=50)
     assert times_at(bounded, (Mark(1, None, 0), Mark(9, None, 0)), 99).watermarks == (1, 9)
     assert times_at(bounded, (Mark(1, None, 0), Mark(None, None, 99)), 99).watermarks == (1, None)
-
-
-@pytest.mark.parametrize(
-    ("started_ms", "checked_ms", "unread", "newest", "idle"),
-    [
-        (0, 50, False, None, True),
-        (1, 50, False, None, False),
-        (900, 949, False, None, False),
-        (900, 950, False, None, True),
-        (900, 950, True, None, False),
-        (900, 950, False, 7, False),
-        (900, -1, False, None, False),
-    ],
-)
-def test_silence_is_what_a_run_has_seen_of_a_source_that_it_has_read(
-    started_ms: int, checked_ms: int, unread: bool, newest: int | None, idle: bool
-) -> None:
-    made, marks = plan(0, 0, idle_after_ms=50), (Mark(1, None, 0), Mark(9, None, 0))
-    check = SourceCheck(checked_ms, (unread, True))
-    assert Silence(made, started_ms).idle(marks, check, (newest, None)) == (idle, False)
 
 
 def test_an_idle_stream_without_a_limit_on_lateness_keeps_what_it_was_given() -> None:
@@ -138,3 +120,13 @@ def test_the_oldest_row_ever_stored_is_remembered() -> None:
     assert [mark.oldest_us for mark in marks] == [5, None]
     later = replace(first, min_time=20, max_time=20)
     assert advance_marks(marks, times, (20, None), 10, [later])[0].oldest_us == 5
+
+
+def test_times_without_a_zone_are_ahead_of_the_clock_on_the_wall() -> None:
+    draft = Draft()
+    for name, ahead in (("a", 5), ("b", 5), ("c", None)):
+        draft.stream(name, {}, window_us=1, max_ahead_us=ahead)
+    plan = replace(build_plan(draft.logical_plan()), time_zone="+01:00")
+    local = replace(plan.streams[1], columns=(Column("b.ts", 1, "timestamp_ntz"),))
+    plan = replace(plan, streams=(plan.streams[0], local, plan.streams[2]))
+    assert latest_times(plan, 7) == (7005, 7005 + 3_600_000_000, None)

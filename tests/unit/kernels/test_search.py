@@ -10,23 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.kernels.keys import buckets, combine, value_keys
 from braid.kernels.ordering import SortedIndex, sort_positions
 from braid.kernels.search import Limits, Ranges, expand, search
+from tests.unit.kernels.numbers import TYPES, numbers_of
 
-TYPES: dict[str, st.SearchStrategy[Any]] = {
-    "int8": st.integers(-128, 127),
-    "int32": st.integers(-(2**31), 2**31 - 1),
-    "int64": st.one_of(st.integers(-(2**63), 2**63 - 1), st.sampled_from([2**63 - 1, -(2**63)]), st.integers(-3, 3)),
-    "float32": st.one_of(st.floats(width=32), st.sampled_from([0.0, -0.0, 0.1, math.nan, math.inf])),
-    "float64": st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 0.1, math.nan, -math.inf])),
-}  # fmt: skip
 ENDS = st.one_of(st.just(math.nan), st.floats(allow_nan=False, allow_infinity=False), st.integers(-4, 4).map(float))
-
-
-def numbers_of(values: list[Any], dtype: str) -> np.ndarray:
-    numbers = np.array(values, dtype)
-    return np.where(np.isfinite(numbers), numbers, np.nan).astype(dtype) if numbers.dtype.kind == "f" else numbers
 
 
 def index_of(keys: list[int] | None, numbers: np.ndarray) -> tuple[SortedIndex, np.ndarray]:
@@ -86,48 +74,3 @@ def test_expanding_gives_every_place_of_every_range_in_bounded_pieces(ranges: li
     assert all(0 < len(probes) == len(places) <= most for probes, places in pieces)
     pairs = [(int(p), int(q)) for probes, places in pieces for p, q in zip(probes, places, strict=True)]
     assert pairs == [(n, place) for n, (first, count) in enumerate(ranges) for place in range(first, first + count)]
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 2), TYPES["float64"]), max_size=20),
-    st.booleans(),
-    st.booleans(),
-)
-def test_sorting_is_by_unit_then_key_then_number_with_nan_last(
-    rows: list[tuple[int, int, float]], with_units: bool, with_keys: bool
-) -> None:
-    units = np.array([unit for unit, _, _ in rows], np.int64)
-    keys = np.array([key for _, key, _ in rows], np.int64)
-    numbers = numbers_of([number for _, _, number in rows], "float64")
-    order = sort_positions(keys if with_keys else None, numbers, units if with_units else None)
-    got = [
-        (u if with_units else 0, k if with_keys else 0, n)
-        for u, k, n in zip(units[order], keys[order], numbers[order], strict=True)
-    ]
-    ranked = [(int(u), int(k), math.isnan(n), 0.0 if math.isnan(n) else float(n)) for u, k, n in got]
-    assert ranked == sorted(ranked)
-    assert sorted(order.tolist()) == list(range(len(rows)))
-
-
-@given(st.lists(TYPES["float64"], min_size=1), st.sampled_from(["float64", "float32"]))
-def test_equal_numbers_have_equal_keys_and_different_ones_different(values: list[float], dtype: str) -> None:
-    with np.errstate(over="ignore"):
-        numbers = np.array(values).astype(dtype)
-    before = numbers.copy()
-    keys = value_keys(numbers)
-    assert np.array_equal(before, numbers, equal_nan=True)
-    for one, key in zip(numbers, keys, strict=True):
-        same = np.isnan(numbers) if np.isnan(one) else numbers == one
-        assert np.array_equal(keys == key, same)
-
-
-@given(st.lists(st.tuples(TYPES["int64"], TYPES["int64"]), min_size=1), st.integers(1, 9))
-def test_combined_keys_and_buckets_depend_on_values_only(rows: list[tuple[int, int]], count: int) -> None:
-    left, right = (np.array([row[n] for row in rows], np.int64) for n in (0, 1))
-    mixed = combine([left, right])
-    for n, row in enumerate(rows):
-        alone = combine([np.array([row[0]], np.int64), np.array([row[1]], np.int64)])
-        assert mixed[n] == alone[0]
-    assert set(buckets(mixed, count).tolist()) <= set(range(count))
-    assert len(set(mixed.tolist())) == len(set(rows))

@@ -8,7 +8,9 @@ from itertools import product
 import pytest
 
 from braid.errors import WindowError
+from braid.optimizer.build import build_plan
 from braid.optimizer.retention import check_auto_windows, derive_bounds
+from braid.plan.durations import LONGEST_US
 from braid.plan.logical import LogicalPlan
 from braid.testing import Draft, add, both, constant, equal, less, less_or_equal, subtract
 
@@ -96,3 +98,14 @@ def test_an_automatic_window_without_a_bound_names_the_side() -> None:
     with pytest.raises(WindowError, match=r"'b' has window=\"auto\".*a row of 'a' may be"):
         check_auto_windows(["a", "b"], [False, True], ((0, 5), (None, 0)))
     check_auto_windows(["a", "b"], [False, True], ((0, None), (5, 0)))
+
+
+def test_long_windows_are_kept_to_the_microsecond() -> None:
+    """Doubles do not hold every microsecond of such a window, nor of a chain of them."""
+    window = LONGEST_US - 1
+    draft = Draft()
+    for name in "abc":
+        draft.stream(name, {}, window_us=window)
+    plan = build_plan(draft.logical_plan())
+    assert plan.retention_us[0] == (0, window, window)
+    assert window != int(float(window))

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
-from braid.errors import CorruptStateError, StorageError
-from braid.state.blocks import BlockReader, BlockWriter
-from braid.state.cache import LocalCopies
+from braid.errors import StorageError
 from braid.state.files import ArrowFiles, Files, LocalFiles, escaped, locate
-from braid.state.records import read_record, write_record
-
-
-@pytest.fixture(params=["local", "arrow"])
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
-    if request.param == "local":
-        return LocalFiles()
-    return ArrowFiles(pafs.SubTreeFileSystem("/", pafs.LocalFileSystem()), "s3")
 
 
 def test_files_are_written_once_read_moved_and_deleted(files: Files, tmp_path: Path) -> None:
@@ -94,109 +82,6 @@ def test_local_locations(location: str, path: str) -> None:
 def test_an_unknown_scheme_is_refused() -> None:
     with pytest.raises(StorageError, match="'ftp' is not known"):
         locate("ftp://host/a")
-
-
-def test_records_come_back_and_damage_is_noticed(files: Files, tmp_path: Path) -> None:
-    path = f"{tmp_path}/record.json"
-    content = {"step": 3, "names": ["ä", None], "numbers": {"x": 0.1}}
-    write_record(files, path, content)
-    assert read_record(files, path, "manifest") == content
-    with pytest.raises(FileExistsError):
-        write_record(files, path, content)
-    data = Path(path).read_bytes()
-    for place in range(len(data)):
-        Path(path).write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-        with pytest.raises(CorruptStateError, match="manifest"):
-            read_record(files, path, "manifest")
-        Path(path).write_bytes(data[:place])
-        with pytest.raises(CorruptStateError, match="manifest"):
-            read_record(files, path, "manifest")
-
-
-def test_a_missing_record_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CorruptStateError, match=r"The manifest .*none\.json is missing"):
-        read_record(LocalFiles(), f"{tmp_path}/none.json", "manifest")
-
-
-class TestLocalCopies:
-    @pytest.fixture
-    def remote(self) -> ArrowFiles:
-        files = ArrowFiles(pafs._MockFileSystem(), "s3")
-        for name in ("one/a", "one/b", "two/a"):
-            with BlockWriter(files, f"bucket/{name}") as block:
-                block.add(0, 0, pa.RecordBatch.from_pydict({"name": [name]}), 0, 0)
-        return files
-
-    def test_a_copy_is_made_once_and_mapped(self, remote: ArrowFiles, tmp_path: Path) -> None:
-        copies = LocalCopies(remote, f"{tmp_path}/copies")
-        assert named(copies.map("bucket/one/a")) == "one/a"
-        remote.delete("bucket/one/a")
-        assert named(copies.map("bucket/one/a")) == "one/a"
-        assert [path.suffix for path in (tmp_path / "copies").iterdir()] == [".block"]
-        assert (tmp_path / "copies").stat().st_mode & 0o777 == 0o700
-
-    def test_what_is_not_kept_is_removed_but_stays_mapped(self, remote: ArrowFiles, tmp_path: Path) -> None:
-        copies = LocalCopies(remote, str(tmp_path))
-        mapped = copies.map("bucket/one/a")
-        copies.map("bucket/one/b")
-        copies.keep_only(["bucket/one/b"])
-        assert len(list(tmp_path.iterdir())) == 1
-        assert named(mapped) == "one/a"
-        assert named(copies.map("bucket/one/a")) == "one/a"
-
-    def test_queries_leave_each_others_copies(self, remote: ArrowFiles, tmp_path: Path) -> None:
-        LocalCopies(remote, str(tmp_path)).map("bucket/two/a")
-        LocalCopies(remote, str(tmp_path)).keep_only(["bucket/one/a"])
-        remote.delete("bucket/two/a")
-        assert named(LocalCopies(remote, str(tmp_path)).map("bucket/two/a")) == "two/a"
-
-    def test_a_copy_removed_as_soon_as_it_is_made_is_still_mapped(
-        self, remote: ArrowFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("os.rename", lambda source, target: Path(source).unlink())
-        assert named(LocalCopies(remote, str(tmp_path)).map("bucket/one/a")) == "one/a"
-
-    def test_a_missing_block_is_file_not_found(self, remote: ArrowFiles, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError):
-            LocalCopies(remote, str(tmp_path)).map("bucket/one/none")
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.parametrize("place", [100, -1], ids=["a segment", "the end"])
-    def test_a_damaged_block_is_not_copied(self, remote: ArrowFiles, tmp_path: Path, place: int) -> None:
-        whole = remote.read("bucket/one/a")
-        damaged = bytearray(whole)
-        damaged[place] ^= 1
-        remote.delete("bucket/one/a")
-        remote.write_new("bucket/one/a", bytes(damaged))
-        copies = LocalCopies(remote, str(tmp_path))
-        with pytest.raises(CorruptStateError, match="bucket/one/a"):
-            copies.map("bucket/one/a")
-        remote.delete("bucket/one/a")
-        remote.write_new("bucket/one/a", whole)
-        assert named(copies.map("bucket/one/a")) == "one/a"
-
-    def test_a_copy_that_fails_leaves_nothing(
-        self, remote: ArrowFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def refuse(source: str, target: str) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr("os.rename", refuse)
-        with pytest.raises(OSError, match="No space left"):
-            LocalCopies(remote, str(tmp_path)).map("bucket/one/a")
-        assert list(tmp_path.iterdir()) == []
-
-    def test_local_files_are_mapped_where_they_are(self, tmp_path: Path) -> None:
-        LocalFiles().write_new(f"{tmp_path}/a", b"here")
-        copies = LocalCopies(LocalFiles(), f"{tmp_path}/copies")
-        assert copies.map(f"{tmp_path}/a").to_pybytes() == b"here"
-        assert not (tmp_path / "copies").exists()
-
-
-def named(block: pa.Buffer) -> str:
-    """The name that a block of these tests holds."""
-    reader = BlockReader(block, "")
-    return str(reader.batch(reader.segments[0]).column(0)[0])
 
 
 NAMES = [

@@ -1,0 +1,48 @@
+"""What the demo displays."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.cli.screen import COLUMNS, Totals, live_view, size_text, step_header, step_line
+
+
+def test_totals_add_up() -> None:
+    totals = Totals(planned_rows=100)
+    step = {
+        "batchId": 0,
+        "numInputRows": 40,
+        "numOutputRows": 3,
+        "lateRows": {"a": 1, "b": 0},
+        "watermarks": {"a": None, "b": "2026-01-01T08:00:05.000Z"},
+        "processedRowsPerSecond": 80.0,
+        "stateRows": 40,
+        "stateBytes": 2048,
+        "durationMs": {"trigger": 500},
+    }
+    totals.add(step)
+    totals.add({**step, "batchId": 1})
+    assert (totals.rows, totals.results, totals.late, totals.steps) == (80, 6, 2, 2)
+    assert totals.seconds >= 0.5
+    assert live_view(totals) is not None
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(12, "12 B"), (1500, "1.5 kB"), (2_500_000, "2.5 MB"), (3_200_000_000, "3.2 GB")]
+)
+def test_sizes_read_well(count: int, text: str) -> None:
+    assert size_text(count) == text
+
+
+def test_a_step_is_a_line_below_the_header() -> None:
+    progress = {
+        "batchId": 7,
+        "numInputRows": 20_000,
+        "numOutputRows": 1_234,
+        "processedRowsPerSecond": 45_678.9,
+        "stateRows": 31_000,
+        "stateBytes": 2_500_000,
+        "watermarks": {"taxi": "2026-01-01T08:00:05.000Z", "van": "2026-01-01T08:00:04.000Z"},
+    }
+    assert step_line(progress).split() == ["7", "20,000", "1,234", "45,679", "31,000", "2.5", "MB", "08:00:04"]
+    assert len(step_line(progress)) == len(step_header()) == sum(width for _, width in COLUMNS)

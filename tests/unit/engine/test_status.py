@@ -1,0 +1,31 @@
+"""The status of a query as data and as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from braid.engine.status import describe_status, explain_now
+from tests.unit.control.waiting_query import WaitingQuery, logical_plan, rows
+
+
+def test_the_status_is_plain_and_the_page_says_the_same(tmp_path: Path) -> None:
+    case = WaitingQuery(logical_plan(ordered=True), tmp_path).feed(f=rows(4, 5, None), w=rows(3))
+    status = describe_status(case.plan, case.standing, "waiting")
+    assert json.loads(json.dumps(status)) == status
+    assert status == {
+        "message": "2 rows of f wait for w",
+        "step": 0,
+        "watermarks": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
+        "newestTimes": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
+        "idle": [],
+        "lateRows": {"f": 1, "w": 0},
+        "storedRows": {"f": 2, "w": 1},
+        "buffered": {"rows": {"f": 2, "w": 0}, "results": 0},
+        "emittedUntil": "1970-01-01T00:00:03.000Z",
+        "waits": [{"what": "rows", "stream": "f", "rows": 2, "for": ["w"]}],
+    }
+    page = explain_now(case.plan, case.standing, "waiting")
+    assert "f: newest row 1970-01-01T00:00:05.000Z" in page
+    assert "2 rows stored, 1 late, 2 buffered" in page
+    assert page.endswith("waits: 2 rows of f wait for w")
