@@ -160,7 +160,9 @@ def test_a_checkpoint_behind_spark_is_refused(
         start(spark, job)
 
     behind = SEEDED - 2 if lost == 1 else -1
-    assert f"Spark has committed batch {SEEDED - 1}, Braid batch {behind}" in str(caught.value)
+    assert f"Spark has committed its batch {SEEDED - 1}, and Braid's newest step contains Spark batch {behind}" in str(
+        caught.value
+    )
     assert "Hint: Restore the whole checkpoint directory" in str(caught.value)
     for number, path in enumerate(gone):
         shutil.copy2(path, manifests / f"{SEEDED - 1 - number:012d}.json")
@@ -244,7 +246,10 @@ def fill(directory: Path) -> IO[bytes]:
 @pytest.mark.parametrize(
     ("full", "fragments"),
     [
-        ("checkpoint/blocks", ["The join of a, b failed in step 3", "Could not write", "/checkpoint/blocks/"]),
+        (
+            "checkpoint/blocks",
+            ["The join of a, b failed in step 3 (Spark batch 3)", "Could not write", "/checkpoint/blocks/"],
+        ),
         ("output", ["Could not write", "/output/"]),
         ("checkpoint/spark", ["Spark could not write"]),
         ("checkpoint", []),

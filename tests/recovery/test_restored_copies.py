@@ -63,7 +63,7 @@ def test_a_batch_with_other_rows_than_were_committed_is_refused(tmp_path: Path) 
     first.steps.run(0, planned="as it was")
     again = InlineQuery(case.logical_plan, str(tmp_path))
     assert again.steps.run(0, planned="as it was") is None
-    with pytest.raises(RecoveryError, match="Braid took in batch 0 with other rows than Spark has planned"):
+    with pytest.raises(RecoveryError, match="Braid read Spark batch 0 with other rows than Spark has planned"):
         again.steps.run(0, planned="planned anew")
 
 

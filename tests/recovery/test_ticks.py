@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from braid.control.ordering import Ordering
+from braid.errors import PredicateError, RecoveryError
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
@@ -65,10 +67,41 @@ def test_a_tick_lets_go_what_waits_for_an_idle_stream(tmp_path: Path) -> None:
     clock.advance(IDLE_MS)
     progress = query.steps.tick()
     assert progress is not None
-    assert (progress["batchId"], progress["numInputRows"], progress["idle"]) == (3, 0, ["b"])
+    assert (progress["batchId"], progress["sparkBatchId"], progress["numInputRows"]) == (3, None, 0)
+    assert progress["idle"] == ["b"]
     assert stored(query) == 2
     assert query.steps.tick() is None
     assert query.last_batch == 2
+    progress = query.run(3, {"a": rows(62), "b": rows()})
+    assert progress is not None
+    assert (progress["batchId"], progress["sparkBatchId"]) == (4, 3)
+
+
+def refuse_sixty_two(values: pa.Array) -> pa.Array:
+    if 62 in values.to_pylist():
+        raise LookupError("sixty-two")
+    return pc.greater_equal(values, 0)
+
+
+def test_errors_name_the_step_and_the_batch_of_spark(tmp_path: Path) -> None:
+    """After a step without input the two numbers differ, and a message must say which one it means."""
+    clock = ManualClock()
+    draft = Draft()
+    left = draft.stream("a", {"id": "bigint"}, window_us=10 * SECOND)
+    draft.stream("b", {"id": "bigint"}, window_us=10 * SECOND, idle_after_ms=IDLE_MS)
+    draft.on_function(refuse_sixty_two, left["id"])
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), clock=clock)
+    query.run(0, {"a": rows(0), "b": rows(0)})
+    query.run(1, {"a": rows(60), "b": rows()})
+    clock.advance(IDLE_MS)
+    assert query.steps.tick() is not None
+    query.cluster.load({"a": rows(62), "b": rows(60)})
+    with pytest.raises(
+        PredicateError, match=r"The join of a, b failed in step 3 \(Spark batch 2\): The Python predicate"
+    ):
+        query.steps.run(2, planned="rows")
+    with pytest.raises(RecoveryError, match="Spark batch 2 was read but its step 3 is not finished"):
+        query.steps.flush()
 
 
 def test_what_an_idle_stream_brings_too_late_is_late(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table,
     with pytest.raises(errors.PredicateError) as caught:
         table.run(predicate, select=select)
     message = str(caught.value)
-    fragments = ["The join of o, q failed in step 1", *causes, "Hint: "]
+    fragments = ["The join of o, q failed in step 1 (Spark batch 1)", *causes, "Hint: "]
     assert all(fragment in message for fragment in fragments), message
     assert all(o < 2 and q < 12 for o, q in table.results()), "results of the failed batch were published"
 
@@ -297,7 +297,7 @@ def test_a_python_predicate_that_misbehaves(table: Table, function: Callable[...
     with pytest.raises(errors.PredicateError) as caught:
         table.run(braid.udf(function, "o.v", "q.d"))
     message = str(caught.value)
-    named = [f"The join of o, q failed in step 1: The Python predicate {function.__name__}", *fragments]
+    named = [f"The join of o, q failed in step 1 (Spark batch 1): The Python predicate {function.__name__}", *fragments]
     assert all(fragment in message for fragment in named), message
 
     run = table.run(braid.udf(renamed(working, function.__name__), "o.v", "q.d"))

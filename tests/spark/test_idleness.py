@@ -81,9 +81,11 @@ def test_a_step_without_input_lets_go_what_waits_for_an_idle_stream(feed: Callab
         run.stop()
     tick = run.recentProgress[-1]
     assert (tick["idle"], tick["stateRows"], tick["numOutputRows"]) == (["q"], 1, 0)
-    assert [record["batchId"] for record in run.recentProgress] == [1, 2]
+    assert [(record["batchId"], record["sparkBatchId"]) for record in run.recentProgress] == [(1, 1), (2, None)]
     quotes.add((2, at(999), 1), (3, at(1000), 1))
-    assert place.run(query).lastProgress["lateRows"] == {"o": 0, "q": 1}  # type: ignore[index]
+    last = place.run(query).lastProgress
+    assert last is not None
+    assert (last["batchId"], last["sparkBatchId"], last["lateRows"]) == (3, 2, {"o": 0, "q": 1})
     assert place.rows() == [(1, 1), (2, 3)]
 
 

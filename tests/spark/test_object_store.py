@@ -96,7 +96,10 @@ def test_a_query_runs_there(
     written = {path.relative_to(place).parts[:2] for path in place.rglob("*") if path.is_file()}
     assert written == {("checkpoint", "spark")}, "the JVM wrote its own log only"
 
-    with pytest.raises(RecoveryError, match=f"Spark has committed batch -1, Braid batch {FILES - 1}"):
+    with pytest.raises(
+        RecoveryError,
+        match=f"Spark has committed its batch -1, and Braid's newest step contains Spark batch {FILES - 1}",
+    ):
         start(spark, job)
     start_again(spark, job, jvm_directory).awaitTermination()
     check_answer(inputs, job, store)
@@ -144,7 +147,7 @@ def test_a_write_refused_to_workers_is_explained_and_loses_nothing(
     with store.denying("s3:PutObject", f"{key_of(job.output)}/{STAGING}/*"), pytest.raises(StorageError) as caught:
         start(spark, job).awaitTermination()
     message = str(caught.value)
-    assert "The join of a, b failed in step 0: its storage refused an operation" in message
+    assert "The join of a, b failed in step 0 (Spark batch 0): The storage refused an operation" in message
     assert f"Could not write {BUCKET}/{key_of(job.output)}/{STAGING}/" in message
     assert "ACCESS_DENIED" in message
     assert "Hint: Free space on that storage or make it writable, then start the query again" in message

@@ -22,8 +22,9 @@ from tests.oracle.feeds import Feed, Place, at
 
 ROW = "id bigint, ts timestamp, k int"
 PROGRESS_KEYS = {
-    "batchId", "timestamp", "numInputRows", "inputRows", "numOutputRows", "lateRows", "watermarks", "durationMs",
-    "processedRowsPerSecond", "strategy", "units", "stateRows", "stateBytes", "bytesMoved", "held", "adaptations",
+    "batchId", "sparkBatchId", "timestamp", "numInputRows", "inputRows", "numOutputRows", "lateRows", "watermarks",
+    "durationMs", "processedRowsPerSecond", "strategy", "units", "stateRows", "stateBytes", "bytesMoved", "held",
+    "adaptations",
 }  # fmt: skip
 
 
@@ -395,7 +396,7 @@ def test_every_format_runs(
     assert rows_of(spark.table("as_memory")) == ALL_OF_TWO
     run("console")
     printed = capfd.readouterr().out
-    assert "Batch: 0" in printed
+    assert "Step: 0" in printed
     assert "|  o|  q|" in printed
     assert sum(record["numOutputRows"] for record in run("noop").recentProgress) == 4
     path = str(tmp_path / "json")
@@ -447,7 +448,7 @@ def test_a_single_trigger_takes_all_there_is(two: tuple[Feed, Feed], place: Plac
 def test_progress_is_plain_data_with_every_key(two: tuple[Feed, Feed], place: Place) -> None:
     run = place.run(equal_keys(two))
     records = json.loads(json.dumps(run.recentProgress))
-    assert [record["batchId"] for record in records] == [0, 1]
+    assert [(record["batchId"], record["sparkBatchId"]) for record in records] == [(0, 0), (1, 1)]
     for record in records:
         assert set(record) >= PROGRESS_KEYS
         assert set(record["durationMs"]) >= {"ingest", "probe", "sink", "commit", "trigger"}

@@ -105,5 +105,5 @@ class Run:
         return self._execution.totals()
 
     def late_rows(self) -> DataFrame:
-        """The late rows that are kept: `stream`, `batch`, `watermark`, and `row` as JSON."""
+        """The late rows that are kept: `stream`, `batch` (the step), `watermark`, `row` as JSON, `reason`."""
         return self._execution.late.read()

@@ -40,16 +40,18 @@ class Phases:
 def step_progress(
     plan: JoinPlan,
     delta: DeltaRecord,
+    batch: int | None,
     manifest: Manifest,
     reports: list[dict[str, Any]],
     exchanged_bytes: int,
     phases: Phases,
 ) -> dict[str, Any]:
-    """The record of a step; durations are added at its end."""
+    """The record of a step that read the Spark batch `batch`, None: no input; durations are added at its end."""
     names = [stream.name for stream in plan.streams]
     rows = sum(delta.input_rows)
     return {
         "batchId": delta.step,
+        "sparkBatchId": batch,
         "timestamp": iso_time(delta.now_ms * 1000),
         "numInputRows": rows,
         "inputRows": dict(zip(names, delta.input_rows, strict=True)),

@@ -9,7 +9,6 @@ from typing import Any
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.task_errors import raise_task_error
-from braid.errors import PredicateError
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Block
@@ -35,7 +34,7 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found
         merges = command.merges if last == command.rounds - 1 else ()
         job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
         answers = cluster.probe(job)
-        require_success(plan, answers, command.step)
+        require_success(answers)
         exchanged = tuple(report["exchanged"] for report in answers if report.get("exchanged"))
         reports += answers
     return Found(
@@ -62,12 +61,7 @@ def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[
     return jobs
 
 
-def require_success(plan: JoinPlan, reports: Sequence[dict[str, Any]], step: int) -> None:
-    """Raise a task's error, with the streams and the step."""
-    try:
-        for report in reports:
-            raise_task_error(report)
-    except PredicateError as error:
-        names = ", ".join(stream.name for stream in plan.streams)
-        message = f"The join of {names} failed in step {step}: {error.message}"
-        raise PredicateError(message, error.detail, error.hint) from None
+def require_success(reports: Sequence[dict[str, Any]]) -> None:
+    """Raise the error of a task, if one has reported it."""
+    for report in reports:
+        raise_task_error(report)

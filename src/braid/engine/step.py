@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from braid.control.aggregate_state import new_aggregate
@@ -35,6 +36,7 @@ from braid.engine.restart.consistency import require_same_rows
 from braid.engine.rounds import require_success
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
+from braid.engine.step_names import failing_in, name_step
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import derivation, in_shape
 from braid.plan.join import JoinPlan
@@ -175,8 +177,9 @@ class StepRunner:
         delta = self._checkpoint.read_delta(self.manifest)
         if delta is not None and delta.batch > self.manifest.batch:
             raise RecoveryError(
-                f"Batch {delta.batch} was taken in but not finished, so nothing can be emitted before it.",
-                hint="Start the query again: it finishes the batch first.",
+                f"Spark batch {delta.batch} was read but its step {delta.step} is not finished, so nothing can be "
+                "emitted before it.",
+                hint="Start the query again: it finishes that step first.",
             )
         if delta is not None:
             self._complete(delta, Phases())
@@ -208,15 +211,17 @@ class StepRunner:
         """From the delta record to the end of the step."""
         previous = self.manifest
         requests = self._request_cores(delta.layout)
+        batch = delta.batch if delta.batch > previous.batch else None
+        failing = partial(failing_in, self._plan, name_step(delta.step, batch, delta.planned))
         # 2. Probe, and hand results to a sink that is not files.
-        with phases.phase("probe"):
+        with phases.phase("probe"), failing():
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
             corrected = self._checkpoint.has_failed(delta.step)
             looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rank_indexes, corrected)
             ordered = self._emit(delta, ranked, looked.found.reports)
             summed = self._update_aggregate(delta, looked.found.reports, ordered)
             output_reports = looked.found.reports if summed is None else summed.reports
-        with phases.phase("sink"):
+        with phases.phase("sink"), failing():
             files = [file for report in output_reports for file in report["files"]]
             if ordered is not None and self._plan.ordered:
                 files = ordered.released.files
@@ -224,7 +229,9 @@ class StepRunner:
         # 3. Commit.
         with phases.phase("commit"):
             manifest = self._next_manifest(delta, looked, moves)
-            progress = step_progress(looked.plan, delta, manifest, looked.found.reports, looked.exchanged_bytes, phases)
+            progress = step_progress(
+                looked.plan, delta, batch, manifest, looked.found.reports, looked.exchanged_bytes, phases
+            )
             if summed is not None:
                 manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
@@ -268,8 +275,9 @@ class StepRunner:
         start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
         command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits, start.row_ids)
-        reports = self._cluster.ingest(command)
-        require_success(self._plan, reports, step)
+        with failing_in(self._plan, name_step(step, offer.batch, offer.planned)):
+            reports = self._cluster.ingest(command)
+            require_success(reports)
         check = offer.check or self._silence.all_read(self._now_ms())
         idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
         times = decide_times(self._plan, self.manifest.marks, idle)

@@ -116,9 +116,7 @@ class SparkCluster:
             found = noted_death(*locate(self._locations.checkpoint), command.run, command.step)
             if found is None:
                 raise
-            names = ", ".join(stream.name for stream in self._plan.streams)
-            message = f"The join of {names} failed in step {command.step}: {found.message}"
-            raise PredicateError(message, f"{found.detail}\n{error.detail}", found.hint) from None
+            raise PredicateError(found.message, f"{found.detail}\n{error.detail}", found.hint) from None
 
     def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
         if self._update is None:
@@ -156,7 +154,7 @@ class SparkCluster:
             with quiet():
                 rows = frame.collect()
         except (PySparkException, Py4JError) as error:
-            raise explain_failure(self._plan, command.step, error, evaluated) from None
+            raise explain_failure(error, evaluated) from None
         finally:
             context.setLocalProperty(PROPERTY, "")
         return [json.loads(row["report"]) for row in rows]

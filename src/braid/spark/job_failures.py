@@ -1,4 +1,4 @@
-"""A failed Spark job as Braid's error: the streams, the step, Spark's own message for the cause, and no stack.
+"""A failed Spark job as Braid's error: Spark's own message for the cause, and no stack.
 
 An error that arises while the JVM evaluates a predicate, a selection or a key is a PredicateError, whatever its class:
 a regular expression from data or a registered function may raise anything. Errors of storage, of memory, and of dead
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
 from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened, text_of, without_stacks
-from braid.plan.join import JoinPlan
 
 STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
 WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
@@ -36,15 +35,14 @@ OWN_CODE = re.compile(r"[/\\]braid[/\\](?:engine|spark|kernels|state)[/\\]")
 MOST_NAMED = 6
 
 
-def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequence[str]) -> BraidError:
+def explain_failure(error: Exception, evaluated: Sequence[str]) -> BraidError:
     """A failed job as Braid's error; `evaluated` are the expressions that the JVM evaluates in it."""
-    names = ", ".join(stream.name for stream in plan.streams)
     # After the task's own stack Spark prints the driver's, which is always that of the streaming query.
     text = text_of(error).split("Driver stacktrace:")[0]
     refused = STORAGE_FAILURES.search(text)
     if refused is not None:
         return StorageError(
-            f"The join of {names} failed in step {step}: its storage refused an operation.",
+            "The storage refused an operation.",
             detail=refused[1] or refused[2],
             hint="Free space on that storage or make it writable, then start the query again: nothing is lost.",
         )
@@ -53,20 +51,20 @@ def explain_failure(plan: JoinPlan, step: int, error: Exception, evaluated: Sequ
         more = f"\n  and {len(evaluated) - MOST_NAMED} more" if len(evaluated) > MOST_NAMED else ""
         whose = "The expression" if len(evaluated) == 1 else "One of the expressions"
         return PredicateError(
-            f"The join of {names} failed in step {step}: an expression could not be evaluated.",
+            "An expression could not be evaluated.",
             detail=f"{_cause(text)}\n{whose} that Spark evaluates there:\n{which}{more}",
             hint="Guard the expression (for example with try_divide or a condition written before it) and start the "
             "query again: it continues with the same step.",
         )
     if WORKER_DEATH.search(text):
         return WorkerDied(
-            f"The join of {names} failed in step {step}: a Python worker process died.",
+            "A Python worker process died.",
             detail=_cause(text),
             hint="Often the memory of the machine or container was used up (spark.executor.pyspark.memory, memory "
             "overhead). Start the query again: nothing is lost.",
         )
     return RunFailedError(
-        f"The join of {names} failed in step {step}: a Spark job ended with an error.",
+        "A Spark job ended with an error.",
         detail=shortened(without_stacks(text)),
         hint="The step runs again when the query is started again; nothing is lost.",
     )

@@ -39,7 +39,7 @@ class LateRows:
         self._retention_ms = retention_ms
 
     def read(self) -> DataFrame:
-        """All stored late rows: stream, batch, watermark, the row as JSON, and why it is late."""
+        """All stored late rows: stream, step (column `batch`), watermark, the row as JSON, and why it is late."""
         found = self._spark.createDataFrame([], SCHEMA)
         for stream in self._plan.streams:
             names = self._readable(stream.name)

@@ -116,7 +116,7 @@ def test_a_function_that_ends_its_thread_ends_the_run(query: Query, leave: Calla
 
     run = query.start(end)
     with pytest.raises(
-        errors.SinkError, match=r"could not be handed on: (SystemExit: 3|KeyboardInterrupt|GeneratorExit)"
+        errors.SinkError, match=r"could not be delivered: (SystemExit: 3|KeyboardInterrupt|GeneratorExit)"
     ):
         run.awaitTermination(SECONDS)
     assert not run.isActive

@@ -82,7 +82,9 @@ def test_a_batch_that_spark_planned_anew_is_refused(spark: SparkSession, inputs:
     shutil.rmtree(f"{job.checkpoint}/spark")
     shutil.copytree(tmp_path / "older", f"{job.checkpoint}/spark")
     feed(inputs, source, range(3, FILES))
-    with pytest.raises(RecoveryError, match="Braid took in batch 2 with other rows than Spark has planned") as caught:
+    with pytest.raises(
+        RecoveryError, match="Braid read Spark batch 2 with other rows than Spark has planned"
+    ) as caught:
         start(spark, job).awaitTermination()
     assert "Restore the whole checkpoint directory" in str(caught.value)
     assert sorted(read_results(job)) == before

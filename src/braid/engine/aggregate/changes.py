@@ -61,10 +61,10 @@ def release_changes(
         rewritten=tuple(block.file for block in found.compacted),
     )
     answers = cluster.update_aggregate(command)
-    require_success(plan, answers, delta.step)
+    require_success(answers)
     changed = buffered_blocks(answers, delta.now_ms)
     sorted_changes = release(
-        plan, cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
+        cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
     )
     counts, newest = released_rows(answers), newest_released(answers)
     rest = buffered_blocks(answers, arrived_first(found.compacted), "rest")

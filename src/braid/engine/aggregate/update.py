@@ -71,7 +71,7 @@ def update_aggregate(
         first=first,
     )
     answers = cluster.update_aggregate(command)
-    require_success(plan, answers, delta.step)
+    require_success(answers)
     updated = aggregate_after(command, answers)
     return replace(
         unchanged(replace(updated.aggregate, newest_us=command.newest_us), reports),

@@ -77,7 +77,6 @@ class OrderKeeper:
         if not self._plan.row_based:
             return Ranked()
         return rank(
-            self._plan,
             self._cluster,
             step=delta.step,
             run=self._run,
@@ -171,7 +170,6 @@ class OrderKeeper:
                 until_us=until_us,
             )
         released = release(
-            self._plan,
             self._cluster,
             step=delta.step,
             run=self._run,

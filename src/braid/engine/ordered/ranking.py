@@ -9,7 +9,6 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import ArrivalLogFrom, RankCommand
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS
-from braid.plan.join import JoinPlan
 from braid.state.order_state import ArrivalLog, RankIndexFile
 
 
@@ -22,7 +21,6 @@ class Ranked:
 
 
 def rank(
-    plan: JoinPlan,
     cluster: Cluster,
     *,
     step: int,
@@ -41,7 +39,7 @@ def rank(
     if not due:
         return Ranked(tuple(rank_indexes))
     answers = cluster.rank(RankCommand(step, run, tuple(due), tuple(rank_indexes), before_us, until_us))
-    require_success(plan, answers, step)
+    require_success(answers)
     made = {
         rank_index["stream"]: RankIndexFile(**rank_index) for answer in answers for rank_index in answer["rank_indexes"]
     }

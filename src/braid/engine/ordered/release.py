@@ -11,7 +11,6 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import BufferedFrom, ReleaseCommand
 from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS
-from braid.plan.join import JoinPlan
 from braid.state.order_state import BufferedBlock
 
 
@@ -68,7 +67,6 @@ def sort_blocks(
 
 
 def release(
-    plan: JoinPlan,
     cluster: Cluster,
     *,
     step: int,
@@ -91,7 +89,7 @@ def release(
         compacted=tuple(block.file for block in found.compacted),
     )
     answers = cluster.release(command)
-    require_success(plan, answers, step)
+    require_success(answers)
     counts = released_rows(answers)
     after = (*remaining(found.untouched, counts), *buffered_blocks(answers, arrived_first(found.compacted)))
     return Released(

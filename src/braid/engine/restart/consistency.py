@@ -29,8 +29,8 @@ def require_same_rows(batch: int, recorded: str | None, planned: str | None) -> 
     if recorded is None or planned is None or recorded == planned:
         return
     raise RecoveryError(
-        f"The checkpoint does not fit together: Braid took in batch {batch} with other rows than Spark has planned for "
-        "it now, so Spark's part of the checkpoint is older than Braid's.",
+        f"The checkpoint does not fit together: Braid read Spark batch {batch} with other rows than Spark has planned "
+        "for it now, so Spark's part of the checkpoint is older than Braid's.",
         hint="Restore the whole checkpoint directory, with spark/ in it, from one copy, or start with a new one.",
     )
 
@@ -40,6 +40,7 @@ def check_in_step(manifest_batch: int, spark_batch: int) -> None:
     if manifest_batch in (spark_batch, spark_batch + 1):
         return
     raise RecoveryError(
-        f"The checkpoint does not fit together: Spark has committed batch {spark_batch}, Braid batch {manifest_batch}.",
+        f"The checkpoint does not fit together: Spark has committed its batch {spark_batch}, and Braid's newest step "
+        f"contains Spark batch {manifest_batch}.",
         hint="Restore the whole checkpoint directory from one copy, or start with a new one.",
     )

@@ -36,6 +36,7 @@ from braid.state.files import Files
 CHUNK_ROWS = 500_000
 # Event times a task reports, so that the driver can estimate how long rows wait for their order.
 SAMPLED_TIMES = 128
+# The column `batch` of late rows has the number of the step, like `batchId` in progress.
 LATE_BATCH = "batch"
 LATE_WATERMARK = "watermark"
 LATE_ROW = "row"

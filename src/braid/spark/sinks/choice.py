@@ -188,7 +188,7 @@ def _frame_function(choice: SinkChoice, step_column: str | None) -> Callable[[Da
         rows, truncate = _shown_rows(choice), _shown_width(choice)
 
         def show(frame: DataFrame, step: int) -> None:
-            print(f"{'-' * 43}\nBatch: {step}\n{'-' * 43}")
+            print(f"{'-' * 43}\nStep: {step}\n{'-' * 43}")
             frame.show(rows, truncate)
 
         return show

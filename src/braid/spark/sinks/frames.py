@@ -56,9 +56,9 @@ class FrameSink:
             if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
                 raise
             raise SinkError(
-                f"The results of step {step} could not be handed on: "
+                "The results could not be delivered: "
                 f"{type(error).__name__}: {shortened(without_stacks(text_of(error)), 1000)}",
-                hint="Remove the cause and start the query again: the same rows come again, with the same batch id.",
+                hint="Remove the cause and start the query again: the same rows come again, with the same batch_id.",
             ) from brief_cause(error)
         for file in staged:
             self.files.delete(f"{self._path}/{file['name']}")
