@@ -15,7 +15,7 @@ from tests.recovery.growing import ROWS
 
 
 @pytest.mark.slow
-def test_executors_come_when_asked_for_and_are_used_in_the_same_run(tmp_path: Path) -> None:
+def test_executors_come_when_asked_for_and_are_used_in_the_same_run(java: None, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.recovery.growing", str(tmp_path)]
     child = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=240, check=False)
     assert child.returncode == 0, child.stderr

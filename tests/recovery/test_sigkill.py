@@ -30,7 +30,7 @@ KILLS = [
 
 
 @pytest.mark.slow
-def test_killed_in_every_phase(tmp_path: Path) -> None:
+def test_killed_in_every_phase(java: None, tmp_path: Path) -> None:
     inputs = make_inputs(tmp_path / "input", SEED, files=10, rows=40)
     source = str(inputs.place)
     jobs = [

@@ -35,7 +35,7 @@ def make_jobs(inputs: Inputs, place: Path) -> list[Job]:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced(inputs: Inputs, tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_replaced(java: None, inputs: Inputs, tmp_path: Path) -> None:
     jobs = [replace(job, mischief=True) for job in make_jobs(inputs, tmp_path)]
     marker = tmp_path / "died"
     child = Child(jobs, tmp_path / "child", None, "local[2,4]", {MARKER: str(marker), MISCHIEF: "die"})
@@ -67,7 +67,7 @@ def test_every_task_runs_twice(
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_rows_and_survives_an_executor(inputs: Inputs, tmp_path: Path) -> None:
+def test_a_cluster_gives_the_same_rows_and_survives_an_executor(java: None, inputs: Inputs, tmp_path: Path) -> None:
     """The jobs unchanged on two executors, one of which is killed while its task sleeps in the first step."""
     jobs = make_jobs(inputs, tmp_path)
     jobs[0] = replace(jobs[0], mischief=True)

@@ -117,7 +117,7 @@ def test_a_watermark_of_sparks_is_warned_of(live: DataFrame) -> None:
         braid.stream("o", live, time="ts", window="1 s")
 
 
-def test_an_interrupt_ends_the_run_after_the_step_without_a_traceback(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_run_after_the_step_without_a_traceback(java: None, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, str(SCRIPT), str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -74,7 +74,7 @@ def joined(directory: Path) -> list[Encounter]:
 
 
 @pytest.mark.slow
-def test_the_demo_continues_and_finds_every_encounter(tmp_path: Path) -> None:
+def test_the_demo_continues_and_finds_every_encounter(java: None, tmp_path: Path) -> None:
     directory = tmp_path / "demo"
     first = run_demo(directory)
     assert "Starting a new demo" in first
