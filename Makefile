@@ -52,9 +52,9 @@ format: $(TOOLS) ## Fix what ruff can fix
 test: $(TOOLS) java ## Every test: about 15 to 20 min (PYTEST_ARGS="-k name" to choose)
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
-.PHONY: test-unit
-test-unit: $(TOOLS) ## The tests that need no Spark: about 1.5 min
-	$(BIN)/python -m pytest tests/unit $(PYTEST_ARGS)
+.PHONY: test-fast
+test-fast: $(TOOLS) ## Every test that needs no Spark
+	$(BIN)/python -m pytest -n 2 -m "not spark" $(PYTEST_ARGS)
 
 ##@ Try to break it, measure it
 .PHONY: fuzz

@@ -31,12 +31,11 @@ def scaled(count: int) -> int:
 
 def factor() -> float:
     text = os.environ.get(CASES, "1")
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not found > 0:
-        raise ValueError(f"{CASES}={text!r}: it is how many times the cases of a plain run are tried, such as 25 or 0.5")
+    found = float(text) if text.replace(".", "", 1).isdigit() else 0.0
+    if not found:
+        raise ValueError(
+            f"{CASES}={text!r}: it is how many times the cases of a plain run are tried, such as 25 or 0.5"
+        )
     return found
 
 

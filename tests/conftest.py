@@ -17,11 +17,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import budget
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
 NO_JAVA = TESTS / "no_java"
+
+
+def pytest_report_header() -> str:
+    return budget.describe()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

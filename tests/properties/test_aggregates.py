@@ -1,12 +1,10 @@
 """Aggregations and distinct selections: what every step lets out, against results counted one by one.
 
-The results themselves come from the same join without a summary, which has an oracle of its own. `BRAID_SEED=n` runs
-one case alone.
+The results themselves come from the same join without a summary, which has an oracle of its own.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -21,11 +19,11 @@ from braid.engine.tasks.aggregate import partials
 from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
+from tests.budget import seeds
 from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(9000, 9060))
-CRASHED = [int(ONLY)] if ONLY else list(range(9100, 9125))
+SEEDS = seeds(9000, 60)
+CRASHED = seeds(9100, 25)
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,11 @@
 """Event times far from now, up to the ends of what 64 bits hold: the engine lives, and gives the oracle's rows.
 
-The oracle counts with Python's integers, which have no ends. `BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs
-more of them.
+The oracle counts with Python's integers, which have no ends.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -21,18 +19,17 @@ from braid.control import merging
 from braid.plan.durations import LONGEST_US
 from braid.plan.instants import EARLIEST_US, LATEST_US, clipped
 from braid.testing import Draft, InlineQuery, ManualClock, OracleStream
+from tests.budget import seeds
 from tests.properties.aggregates import draft, random_summary
 from tests.properties.cases import Case, make_case, results_of, strategies
 from tests.properties.test_inline_oracle import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
 from tests.properties.test_ordered_aggregates import Expected, Rows, random_batches, some_strategy, tables_of
 
-ONLY = os.environ.get("BRAID_SEED")
-CASES = int(os.environ.get("BRAID_CASES", "40"))
-PLAIN = [int(ONLY)] if ONLY else list(range(31_000, 31_000 + CASES))
-ORDERED = [int(ONLY)] if ONLY else list(range(32_000, 32_000 + CASES // 2))
-SUMMED = [int(ONLY)] if ONLY else list(range(34_000, 34_000 + CASES // 2))
-COUNTED = [int(ONLY)] if ONLY else list(range(33_000, 33_000 + CASES // 4))
+PLAIN = seeds(31_000, 40)
+ORDERED = seeds(32_000, 20)
+SUMMED = seeds(34_000, 20)
+COUNTED = seeds(33_000, 10)
 
 DAY_US = 86_400_000_000
 YEAR_1 = -62_135_596_800_000_000

@@ -1,11 +1,7 @@
-"""Random joins without Spark: the engine gives exactly the oracle's rows, however it is run.
-
-`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
-"""
+"""Random joins without Spark: the engine gives exactly the oracle's rows, however it is run."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -22,16 +18,15 @@ from braid.kernels import search, sizes, tiles
 from braid.optimizer.strategies import Strategy
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
+from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
 
-ONLY = os.environ.get("BRAID_SEED")
-CASES = int(os.environ.get("BRAID_CASES", "150"))
-PLAIN = [int(ONLY)] if ONLY else list(range(CASES))
-VARIED = [int(ONLY)] if ONLY else list(range(1000, 1000 + CASES // 7))
-RESTARTED = [int(ONLY)] if ONLY else list(range(2000, 2000 + CASES // 6))
-CRAMPED = [int(ONLY)] if ONLY else list(range(4000, 4000 + CASES // 4))
-REMOTE = [int(ONLY)] if ONLY else list(range(8000, 8010))
-UNCUT = [int(ONLY)] if ONLY else list(range(3000, 3000 + CASES // 7))
+PLAIN = seeds(0, 150)
+VARIED = seeds(1000, 21)
+RESTARTED = seeds(2000, 25)
+CRAMPED = seeds(4000, 37)
+REMOTE = seeds(8000, 10)
+UNCUT = seeds(3000, 21)
 
 CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),

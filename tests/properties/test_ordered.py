@@ -1,11 +1,7 @@
-"""Ordered results without Spark: after every step exactly what may leave has left, in order, whatever holds it back.
-
-`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
-"""
+"""Ordered results without Spark: after every step exactly what may leave has left, in order, whatever holds it back."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,16 +17,15 @@ from braid.engine.tasks.ordered import buffering, release
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
+from tests.budget import seeds
 from tests.oracle.ordering import Releases
 from tests.properties.cases import Case, make_case, results_of, strategies
 
-ONLY = os.environ.get("BRAID_SEED")
-CASES = int(os.environ.get("BRAID_CASES", "60"))
-PLAIN = [int(ONLY)] if ONLY else list(range(11_000, 11_000 + CASES))
-CRASHED = [int(ONLY)] if ONLY else list(range(12_000, 12_000 + CASES * 2 // 3))
-COUNTED = [int(ONLY)] if ONLY else list(range(14_000, 14_000 + CASES // 2))
-LONG = [int(ONLY)] if ONLY else list(range(15_000, 15_000 + CASES // 3))
-CRAMPED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 3))
+PLAIN = seeds(11_000, 60)
+CRASHED = seeds(12_000, 40)
+COUNTED = seeds(14_000, 30)
+LONG = seeds(15_000, 20)
+CRAMPED = seeds(13_000, 20)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 
 

@@ -1,11 +1,7 @@
-"""Ordered aggregations and distinct selections: the whole sequence of changes, against results counted one by one.
-
-`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
-"""
+"""Ordered aggregations and distinct selections: the whole sequence of changes, against results counted one by one."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,6 +21,7 @@ from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import Condition, Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock, OracleStream
 from braid.testing.expressions import equal
+from tests.budget import seeds
 from tests.oracle.changes import Changes
 from tests.oracle.ordering import Releases
 from tests.properties.aggregates import (
@@ -40,11 +37,9 @@ from tests.properties.aggregates import (
     values_of,
 )
 
-ONLY = os.environ.get("BRAID_SEED")
-CASES = int(os.environ.get("BRAID_CASES", "24"))
-PLAIN = [int(ONLY)] if ONLY else list(range(14_000, 14_000 + CASES))
-CUT = [int(ONLY)] if ONLY else list(range(15_000, 15_000 + CASES * 2 // 3))
-CRASHED = [int(ONLY)] if ONLY else list(range(16_000, 16_000 + CASES * 2 // 3))
+PLAIN = seeds(14_000, 24)
+CUT = seeds(15_000, 16)
+CRASHED = seeds(16_000, 16)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 NAMES = [f"{stream}_{column}" for stream in "rs" for column in ("ts", *COLUMNS)]
 PLACES = {name: place for place, name in enumerate([*NAMES, RESULT_TIME])}

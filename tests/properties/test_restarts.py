@@ -1,11 +1,7 @@
-"""Restarts with random changes of the query: each one is refused by name, or right by the oracle.
-
-`BRAID_SEED=n` runs one case alone.
-"""
+"""Restarts with random changes of the query: each one is refused by name, or right by the oracle."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -16,11 +12,11 @@ import pytest
 
 from braid.errors import RestartError
 from braid.testing import InlineQuery, ManualClock
+from tests.budget import seeds
 from tests.properties.query_changes import CHANGES, Change
 from tests.properties.restarts import Asked, expected, newest, random_query, some_batches
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(300))
+SEEDS = seeds(0, 300)
 BATCHES = 4
 
 

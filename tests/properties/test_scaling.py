@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -18,10 +17,10 @@ from braid.optimizer.strategies import Biclique, Matrix, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.expressions import equal, less_or_equal
+from tests.budget import seeds
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(9200, 9230))
-CRASHED = [int(ONLY)] if ONLY else list(range(9300, 9315))
+SEEDS = seeds(9200, 30)
+CRASHED = seeds(9300, 15)
 
 Batches = list[dict[str, pa.Table]]
 

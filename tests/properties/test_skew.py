@@ -1,11 +1,7 @@
-"""Keys that become hot and cool down: subgroups follow them while a query runs, and the results are the oracle's.
-
-`BRAID_SEED=n` runs one case alone.
-"""
+"""Keys that become hot and cool down: subgroups follow them while a query runs, and the results are the oracle's."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -34,10 +30,10 @@ from braid.testing import (
     answer,
     equal,
 )
+from tests.budget import seeds
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(9400, 9416))
-CRASHED = [int(ONLY)] if ONLY else list(range(9500, 9512))
+SEEDS = seeds(9400, 16)
+CRASHED = seeds(9500, 12)
 
 Row = dict[str, Any]
 Batches = list[dict[str, list[Row]]]

@@ -1,11 +1,10 @@
 """The current totals of aggregations, from the committed view, against results counted one by one.
 
-The results come from the same join without an aggregation. `BRAID_SEED=n` runs one case alone.
+The results come from the same join without an aggregation.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -22,10 +21,10 @@ from braid.plan.logical import LogicalPlan
 from braid.state.cache import LocalCopies
 from braid.state.manifest import AggregateState
 from braid.testing import InlineQuery
+from tests.budget import seeds
 from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(17_000, 17_014))
+SEEDS = seeds(17_000, 14)
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,7 @@
-"""Joins of three and more streams as trees: intermediate results are stored, and nothing of the answer changes.
-
-`BRAID_SEED=n` runs one case alone; `BRAID_CASES=n` runs more of them.
-"""
+"""Joins of three and more streams as trees: intermediate results are stored, and nothing of the answer changes."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from datetime import timedelta
@@ -26,17 +22,16 @@ from braid.plan.logical import LogicalPlan
 from braid.state.manifest import Block
 from braid.testing import Draft, DraftStream, InlineQuery, ManualClock
 from braid.testing.expressions import equal
+from tests.budget import seeds
 from tests.properties.cases import make_case, results_of, strategies, trees
 from tests.properties.test_inline_oracle import CRAMPING, explain, run
 from tests.properties.test_ordered import POLICIES, check, oracle, ordered_case
 
-ONLY = os.environ.get("BRAID_SEED")
-CASES = int(os.environ.get("BRAID_CASES", "60"))
-PLAIN = [int(ONLY)] if ONLY else list(range(11_000, 11_000 + CASES))
-CRAMPED = [int(ONLY)] if ONLY else list(range(12_000, 12_000 + CASES // 2))
-ORDERED = [int(ONLY)] if ONLY else list(range(15_000, 15_000 + CASES // 2))
+PLAIN = seeds(11_000, 60)
+CRAMPED = seeds(12_000, 30)
+ORDERED = seeds(15_000, 30)
 MANY = (0, 60, 40)
-CHANGED = [int(ONLY)] if ONLY else list(range(13_000, 13_000 + CASES // 2))
+CHANGED = seeds(13_000, 30)
 
 
 @pytest.mark.parametrize("seed", PLAIN)

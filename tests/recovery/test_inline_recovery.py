@@ -1,12 +1,11 @@
 """Runs cut short at every kind of place, and resumed: the published files hold each result of the oracle once.
 
 Spark's part is played here: a batch that was not committed is offered again; one whose manifest exists is offered
-again or not, as Spark may or may not have logged it. `BRAID_SEED=n` runs one case alone.
+again or not, as Spark may or may not have logged it.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,13 +18,13 @@ from braid.control import merging
 from braid.optimizer.strategies import Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
+from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, strategies, trees
 
-ONLY = os.environ.get("BRAID_SEED")
-SINGLE = [int(ONLY)] if ONLY else list(range(5000, 5010))
-CHAINED = [int(ONLY)] if ONLY else list(range(6000, 6030))
-TREES = [int(ONLY)] if ONLY else list(range(5100, 5103))
-TASKS = [int(ONLY)] if ONLY else list(range(7000, 7015))
+SINGLE = seeds(5000, 10)
+CHAINED = seeds(6000, 30)
+TREES = seeds(5100, 3)
+TASKS = seeds(7000, 15)
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 

@@ -1,12 +1,10 @@
 """A checkpoint restored from an older copy while its output stayed: the results of the steps after it come once.
 
 The input is cut into batches anew after the copy, so that the same result appears in another step than before.
-`BRAID_SEED=n` runs one case alone.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from pathlib import Path
@@ -16,11 +14,11 @@ import pytest
 from braid.errors import RecoveryError
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
+from tests.budget import seeds
 from tests.properties.cases import Case, results_of
 from tests.recovery.test_two_runs import never_idle_case
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(300, 340))
+SEEDS = seeds(300, 40)
 
 
 def run_from(case: Case, directory: Path, first: int, last: int, files: FailingFiles | None = None) -> InlineQuery:

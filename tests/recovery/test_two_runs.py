@@ -2,12 +2,10 @@
 
 Spark's part is played here by one log for all runs: it plans a batch once, and a run whose commit is there already
 reads the log anew. A run ends because it has read everything, because it was taken over, or by a crash.
-`BRAID_SEED=n` runs one case alone.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,12 +19,11 @@ from braid.control.ordering import Ordering
 from braid.errors import TakenOverError
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, InterleavedFiles, ManualClock, Turns
+from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of
 
-ONLY = os.environ.get("BRAID_SEED")
-COUNT = int(os.environ.get("BRAID_CASES", "320"))
 PER_TEST = 40
-SEEDS = [int(ONLY)] if ONLY else list(range(9000, 9000 + COUNT))
+SEEDS = seeds(9000, 320)
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +111,7 @@ def never_idle_case(chance: random.Random) -> Case:
 @pytest.mark.parametrize("first", SEEDS[::PER_TEST])
 def test_runs_that_overlap_lose_and_repeat_nothing(first: int, tmp_path: Path) -> None:
     ends: list[str] = []
-    for seed in [first] if ONLY else range(first, min(first + PER_TEST, SEEDS[-1] + 1)):
+    for seed in SEEDS[(place := SEEDS.index(first)) : place + PER_TEST]:
         chance = random.Random(seed)
         runs = Runs(never_idle_case(chance), str(tmp_path / str(seed)), chance)
         crash = chance.random() < 0.3
@@ -130,5 +127,5 @@ def test_runs_that_overlap_lose_and_repeat_nothing(first: int, tmp_path: Path) -
             error.add_note(f"BRAID_SEED={seed}, runs ended: {runs.ends}")
             raise
         ends += runs.ends
-    if not ONLY:
+    if len(SEEDS) >= PER_TEST:
         assert {"finished", "taken over", "crashed"} <= set(ends), "the cases do not reach what they are for"

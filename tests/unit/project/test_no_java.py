@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 START_A_SESSION = "from pyspark.sql import SparkSession; SparkSession.builder.master('local[1]').getOrCreate()"
+ROOT = Path(__file__).parents[3]
 REFUSAL = "this test starts a JVM: let it ask for the fixture java"
 
 
@@ -23,9 +24,7 @@ def test_a_test_that_asks_for_no_spark_can_start_none(command: list[str]) -> Non
 
 
 def test_tests_are_marked_by_what_they_ask_for(tmp_path: Path) -> None:
-    """The rule, applied by pytest itself to files outside of this project's tests."""
-    conftest = Path(__file__).parents[2] / "conftest.py"
-    shutil.copy(conftest, tmp_path)
+    """The rule, applied by pytest to a file outside of this project's tests."""
     (tmp_path / "test_some.py").write_text(
         "import pytest\n"
         "@pytest.fixture\n"
@@ -35,6 +34,13 @@ def test_tests_are_marked_by_what_they_ask_for(tmp_path: Path) -> None:
         "def test_through(through): ...\n"
         "def test_fast(tmp_path): ...\n"
     )
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", "not spark"]
-    done = subprocess.run([*command, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    options = ["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", "-m", "not spark"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == ["test_fast"], done.stderr
