@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from braid.api.interrupts import plain_interrupts
 from braid.api.missing_methods import RUN, refuse_attribute
 from braid.errors import BraidError
-from braid.spark.execution import Execution
+from braid.spark.run.execution import Execution
 
 
 class Run:

@@ -21,8 +21,10 @@ from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
 from braid.plan.logical import LogicalPlan
 from braid.spark.batch import scratch_location
-from braid.spark.execution import Execution, Job, require_free_name
 from braid.spark.overlap import check_apart
+from braid.spark.run.active_runs import require_free_name
+from braid.spark.run.execution import start_run
+from braid.spark.run.job import Job
 from braid.spark.session import Settings, require_unchanged
 from braid.spark.sinks.choice import SinkChoice, choose_sink, is_true
 from braid.spark.sinks.options import check_options
@@ -154,7 +156,7 @@ class Writer:
             retention_ms=retention_us // 1000,
             accept_changed_functions=is_true("acceptChangedFunctions", options.get("acceptchangedfunctions")),
         )
-        return Run(Execution(spark, job), writer._name)
+        return Run(start_run(spark, job), writer._name)
 
     def _check(self, options: dict[str, str]) -> None:
         """Refuse what cannot start, before anything is written."""

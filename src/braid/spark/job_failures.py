@@ -1,4 +1,4 @@
-"""A failed Spark job as Braid's error: Spark's own message for the cause, and no stack.
+"""A failed Spark job or query as Braid's error: Spark's own message for the cause, and no stack.
 
 An error that arises while the JVM evaluates a predicate, a selection or a key is a PredicateError, whatever its class:
 a regular expression from data or a registered function may raise anything. Errors of storage, of memory, and of dead
@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
 from braid.errors import BraidError, PredicateError, RunFailedError, StorageError, shortened, text_of, without_stacks
+from braid.spark.streaming.log_check import checksum_failure
 
-STORAGE_FAILURES = re.compile(r"StorageError: (.*)|(No space left on device)")
+FULL = "No space left on device"
+STORAGE_FAILURES = re.compile(rf"StorageError: (.*)|({FULL})")
 WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
 # Causes outside the rows: memory, lost tasks, files, networks, interrupts, and bugs.
 NOT_THE_ROWS = re.compile(
@@ -67,6 +69,25 @@ def explain_failure(error: Exception, evaluated: Sequence[str]) -> BraidError:
         "A Spark job ended with an error.",
         detail=shortened(without_stacks(text)),
         hint="The step runs again when the query is started again; nothing is lost.",
+    )
+
+
+def explain_query_failure(error: Exception, checkpoint: str) -> BraidError:
+    """What ended Spark's streaming query outside a job of Braid's."""
+    damaged = checksum_failure(str(error))
+    if damaged is not None:
+        return damaged
+    detail = shortened(without_stacks(text_of(error)))
+    if FULL in str(error):
+        return StorageError(
+            f"Spark could not write its own part of the checkpoint {checkpoint}: {FULL}",
+            detail=detail,
+            hint="Free space on that storage, then start the query again: nothing is lost.",
+        )
+    return RunFailedError(
+        "The query ended with an error of Spark's.",
+        detail=detail,
+        hint="Start it again when the cause is removed: it continues where it stopped.",
     )
 
 

@@ -30,16 +30,28 @@ OWNERSHIP_SECONDS = 10
 """How often a run without new rows checks for a newer one; a run with rows checks at every step."""
 
 
-class SupervisedQuery:
-    """Has the methods of Spark's query that a run uses."""
+def supervise(start: Callable[[], StreamingQuery], require_owner: Callable[[], None]) -> SupervisedQuery:
+    """A started query, and a thread that watches it."""
+    supervised = SupervisedQuery(start, require_owner, _begin(start, require_owner))
+    supervised.watch()
+    return supervised
 
-    def __init__(self, start: Callable[[], StreamingQuery], require_owner: Callable[[], None]) -> None:
+
+class SupervisedQuery:
+    """Has the methods of Spark's query that a run uses. `query` is running, and `start` starts it again."""
+
+    def __init__(
+        self, start: Callable[[], StreamingQuery], require_owner: Callable[[], None], query: StreamingQuery
+    ) -> None:
         self._start = start
         self._require_owner = require_owner
+        self._query = query
         self._stopping = threading.Event()
         self._over = threading.Event()
-        self._query = self._begin()
         self._taken_over: BraidError | None = None
+
+    def watch(self) -> None:
+        """Watch the query in a thread of its own, until it ends."""
         threading.Thread(target=self._watch, name="braid-watch", daemon=True).start()
 
     @property
@@ -81,7 +93,7 @@ class SupervisedQuery:
                 if restarts == RESTARTS or not self._met_another_run():
                     return
                 restarts += 1
-                self._query = self._begin()
+                self._query = _begin(self._start, self._require_owner)
         except BraidError as error:
             self._taken_over = error
             with suppress(PySparkException, Py4JError):
@@ -90,17 +102,6 @@ class SupervisedQuery:
             return  # the session has ended; awaitTermination reports it
         finally:
             self._over.set()
-
-    def _begin(self) -> StreamingQuery:
-        """Start the query; two that start at once conflict where Spark creates its log."""
-        for _ in range(RESTARTS):
-            try:
-                return self._start()
-            except (PySparkException, Py4JError) as error:
-                if MEETINGS.search(str(error)) is None:
-                    raise
-            self._require_owner()
-        return self._start()
 
     def _await_query(self) -> None:
         """Wait until the query has ended, and check the ownership meanwhile."""
@@ -114,3 +115,15 @@ class SupervisedQuery:
             return False
         self._require_owner()
         return True
+
+
+def _begin(start: Callable[[], StreamingQuery], require_owner: Callable[[], None]) -> StreamingQuery:
+    """Start the query; two that start at once conflict where Spark creates its log."""
+    for _ in range(RESTARTS):
+        try:
+            return start()
+        except (PySparkException, Py4JError) as error:
+            if MEETINGS.search(str(error)) is None:
+                raise
+        require_owner()
+    return start()

@@ -34,7 +34,7 @@ class StepLock:
         self._lock.release()
 
     @contextmanager
-    def buffered(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         self.acquire()
         try:
             yield

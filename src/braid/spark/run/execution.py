@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
-import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -18,151 +14,119 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from braid.control.elasticity import Elasticity
-from braid.control.ordering import Ordering
 from braid.control.standing import Standing, standing_of
 from braid.engine.explain import explain_query
-from braid.engine.restart.consistency import check_in_step, claim_for
-from braid.engine.restart.identity import identify, settle
+from braid.engine.restart.consistency import check_in_step
 from braid.engine.status import describe_status, explain_now
 from braid.engine.step import StepRunner
-from braid.errors import (
-    BraidError,
-    PredicateError,
-    QueryError,
-    RunFailedError,
-    SinkError,
-    StorageError,
-    TakenOverError,
-    brief_cause,
-    shortened,
-    text_of,
-    without_stacks,
-)
-from braid.optimizer.strategies import Strategy
-from braid.plan.logical import LogicalPlan
-from braid.spark.cluster import SparkCluster
+from braid.errors import BraidError, PredicateError, QueryError, TakenOverError, brief_cause
+from braid.spark.job_failures import explain_query_failure
 from braid.spark.late_rows import LateRows
-from braid.spark.session import slot_count
+from braid.spark.run.active_runs import replace_earlier_run
+from braid.spark.run.job import Job
+from braid.spark.run.opening import Opened, open_checkpoint
+from braid.spark.run.step_lock import StepLock
 from braid.spark.settings import applied, quick_crossing, quick_log
-from braid.spark.sinks.choice import ChosenSink
-from braid.spark.step_lock import StepLock
-from braid.spark.storage import prove_shared
 from braid.spark.streaming.log import SPARK_DIRECTORY, last_commit, planned_rows
-from braid.spark.streaming.log_check import check_spark_log, checksum_failure
+from braid.spark.streaming.log_check import check_spark_log
 from braid.spark.streaming.sources import Sources, nothing_known
-from braid.spark.streaming.supervised_query import SupervisedQuery
-from braid.spark.totals import aggregation_of, aggregation_record, read_totals
-from braid.state.checkpoint import Checkpoint
-from braid.state.files import locate
+from braid.spark.streaming.supervised_query import SupervisedQuery, supervise
+from braid.spark.totals import aggregation_of, read_totals
 
+# As many progress records as Spark keeps of a query.
 KEPT_PROGRESS = 100
+# How late a step without input may be, beyond the time at which a stream becomes idle.
 TICK_SECONDS = 0.5
+# How long a start waits for its sources to create their logs, which they do with the settings of that moment.
 INITIALIZATION_MS = 60_000
+# Steps between two deletions of expired late rows: listing their files at every step would cost more than they do.
 CLEANING_PERIOD = 100
-FULL = "No space left on device"
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to run, as collected by the writer."""
-
-    logical_plan: LogicalPlan
-    strategy: Strategy
-    elasticity: Elasticity | None
-    ordering: Ordering | None
-    flush_at_end: bool
-    frames: Sequence[DataFrame]
-    checkpoint: str
-    sink: ChosenSink
-    trigger: dict[str, Any]
-    name: str | None
-    retention_ms: int
-    accept_changed_functions: bool = False
-
-
-_RUNNING: weakref.WeakValueDictionary[str, Execution] = weakref.WeakValueDictionary()
-_RUNNING_LOCK = threading.Lock()
 
 
 class _Stopping(Exception):
     """A batch that Spark started after stop() was called; the next run reads it again."""
 
 
-def require_free_name(spark: SparkSession, name: str | None, checkpoint: str) -> None:
-    """SinkError if another query of the session has the name; a run on the same checkpoint is stopped instead."""
-    with _RUNNING_LOCK:
-        earlier = _RUNNING.get(checkpoint)
-    ending = earlier is not None and earlier.active and earlier._job.name == name
-    if name is not None and not ending and name in [query.name for query in spark.streams.active]:
-        raise SinkError(
-            f"A query named {name!r} is running in this session.",
-            hint="Stop it first with run.stop(), or give this one another .queryName.",
-        )
+def start_run(spark: SparkSession, job: Job) -> Execution:
+    """A started run of a job."""
+    execution = Execution(spark, job, open_checkpoint(spark, job))
+    execution.start()
+    return execution
 
 
 class Execution:
-    """Owns the steps, the Spark query and their status; starts at once."""
+    """Owns the steps, the Spark query and their status. Nothing runs before `start`."""
 
-    def __init__(self, spark: SparkSession, job: Job) -> None:
-        self.run_id = str(uuid.uuid4())
+    def __init__(self, spark: SparkSession, job: Job, opened: Opened) -> None:
+        self.id = opened.id
+        self.run_id = opened.owner.run
+        self.name = job.name
         self.progress: deque[dict[str, Any]] = deque(maxlen=KEPT_PROGRESS)
         self.error: BraidError | None = None
+        self.late = LateRows(spark, opened.plan, opened.checkpoint, job.checkpoint, job.retention_ms)
         self._spark = spark
         self._job = job
+        self._opened = opened
+        self._plan = opened.plan
+        self._checkpoint = opened.checkpoint
+        self._cluster = opened.cluster
+        self._owner = opened.owner
         self._stopping = threading.Event()
         self._step = StepLock()
         self._over = threading.Event()
         self._over.set()
         self._state = "starting"
         self._started = False
-        prove_shared(spark, job.checkpoint, "checkpointLocation")
-        self._checkpoint = Checkpoint(*locate(job.checkpoint))
-        accept = job.accept_changed_functions
-        find = partial(identify, self._checkpoint, job.logical_plan, job.checkpoint, accept_changed_functions=accept)
-        identity = find()
-        self._plan = plan = identity.plan
-        slots = slot_count(spark)
-        layout = job.strategy.layout(plan, slots)
-        job.sink.require_own(identity.id)
-        self._cluster = SparkCluster(spark, plan, job.sink.locations, slots)
-        # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
-        self._reports = self._cluster.source(job.frames)
-        identity = settle(identity, find, self._checkpoint, aggregation_record(plan))
-        self.id = identity.id
-        sink = job.sink.make(self.id, not self._checkpoint.stored())
-        self._owner = claim_for(self._checkpoint, sink, self.run_id, int(time.time() * 1000))
-        self._end_earlier_run()
-        # Before recovery, which sweeps what the last manifest does not name; a repaired checkpoint needs these files.
-        # Spark's commit is read first, because an older run that is still there may finish a step meanwhile.
-        check_spark_log(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")
-        committed = self._last_spark_commit()
-        last = self._checkpoint.last_manifest()
-        check_in_step(-1 if last is None else last.batch, committed)
-        self._steps = StepRunner(
-            plan,
-            self._checkpoint,
-            self._cluster,
-            sink,
-            self._owner,
-            layout,
-            elasticity=job.elasticity,
-            ordering=job.ordering,
-        )
-        self.late = LateRows(spark, plan, self._checkpoint, job.checkpoint, job.retention_ms)
-        self.late.clean()
         self._sources: Sources | None = None
+        self._steps: StepRunner
+        self.query: SupervisedQuery
+
+    def start(self) -> None:
+        """Recover, start the Spark query, then the threads that make steps without input."""
         try:
-            self.query = SupervisedQuery(self._start, self._owner.require)
+            replace_earlier_run(self._job.checkpoint, self)
+            self._steps = self._recover()
+            self.late.clean()
+            self.query = supervise(self._start_query, self._owner.require)
         except (PySparkException, Py4JError) as error:
             self._cluster.close()
             raise self._failure(error) from error
+        except BaseException:  # Ctrl-C too: the cluster keeps blocks in Spark's memory until it is closed
+            self._cluster.close()
+            raise
         self._started = True
         if self._may_idle:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
-        if job.flush_at_end and "processingTime" not in job.trigger and job.trigger:
+        if self._job.flush_at_end and "processingTime" not in self._job.trigger and self._job.trigger:
             self._over.clear()
             threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
+
+    def _recover(self) -> StepRunner:
+        """The steps of the query, after those that are committed.
+
+        The logs are checked first, because recovery deletes what the last manifest does not name, and a repaired
+        checkpoint needs these files. Spark's commit is read before the manifest, because an older run that is still
+        there may finish a step meanwhile.
+        """
+        check_spark_log(self._checkpoint.files, self._log)
+        committed = last_commit(self._checkpoint.files, self._log)
+        last = self._checkpoint.last_manifest()
+        check_in_step(-1 if last is None else last.batch, committed)
+        opened, job = self._opened, self._job
+        return StepRunner(
+            self._plan,
+            self._checkpoint,
+            self._cluster,
+            opened.sink,
+            self._owner,
+            opened.layout,
+            elasticity=job.elasticity,
+            ordering=job.ordering,
+        )
+
+    @property
+    def _log(self) -> str:
+        return f"{self._checkpoint.path}/{SPARK_DIRECTORY}"
 
     def stop(self) -> None:
         """Stop between two steps; called inside a step, as by `foreachBatch`, return at once and stop after it."""
@@ -171,15 +135,6 @@ class Execution:
             threading.Thread(target=self._stop_between_steps, name="braid-stop", daemon=True).start()
         else:
             self._stop_between_steps()
-
-    def _end_earlier_run(self) -> None:
-        """Stop a run of this process on the same checkpoint: a session allows one query of an id."""
-        with _RUNNING_LOCK:
-            earlier, _RUNNING[self._job.checkpoint] = _RUNNING.get(self._job.checkpoint), self
-        if earlier is not None and earlier.active:
-            with suppress(TakenOverError):
-                earlier.require_owner()
-            earlier.stop()
 
     def require_owner(self) -> None:
         """Raise TakenOverError, now and at every later request, if a newer run owns the checkpoint."""
@@ -190,7 +145,7 @@ class Execution:
             raise
 
     def _stop_between_steps(self) -> None:
-        with self._step.buffered():
+        with self._step.locked():
             self.query.stop()
         self._cluster.close()
 
@@ -234,7 +189,7 @@ class Execution:
     def flush(self) -> None:
         """Emit everything that waits for its order, between two steps."""
         self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
-        with self._step.buffered():
+        with self._step.locked():
             if self.error is not None:
                 raise self.error
             self._run_step(self._steps.flush)
@@ -279,25 +234,12 @@ class Execution:
             self._over.set()
 
     def _failure(self, error: Exception) -> BraidError:
-        if self.error is None:
-            self.error = checksum_failure(str(error))
-        if self.error is None and FULL in str(error):
-            self.error = StorageError(
-                f"Spark could not write its own part of the checkpoint {self._job.checkpoint}: {FULL}",
-                detail=shortened(without_stacks(text_of(error))),
-                hint="Free space on that storage, then start the query again: nothing is lost.",
-            )
-        if self.error is None:
-            self.error = RunFailedError(
-                "The query ended with an error of Spark's.",
-                detail=shortened(without_stacks(text_of(error))),
-                hint="Start it again when the cause is removed: it continues where it stopped.",
-            )
+        self.error = self.error or explain_query_failure(error, self._job.checkpoint)
         return self.error
 
-    def _start(self) -> StreamingQuery:
+    def _start_query(self) -> StreamingQuery:
         job = self._job
-        writer = self._reports.writeStream.foreachBatch(self._on_batch).option(
+        writer = self._opened.reports.writeStream.foreachBatch(self._on_batch).option(
             "checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}"
         )
         if job.name is not None:
@@ -351,7 +293,7 @@ class Execution:
         # A batch before the query is known is the first of the run, so no stream can be idle yet.
         sources = self._sources
         check = nothing_known(self._plan) if sources is None else sources.planned(batch)
-        planned = planned_rows(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}", batch)
+        planned = planned_rows(self._checkpoint.files, self._log, batch)
         self._run_step(lambda: self._steps.run(batch, check=check, planned=planned))
 
     def _run_step(self, step: Callable[[], dict[str, Any] | None]) -> None:
@@ -366,10 +308,7 @@ class Execution:
         except Exception as error:
             raise self._failure(error) from brief_cause(error)
         if progress is not None:
-            self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self._job.name})
+            self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self.name})
             if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:
                 self.late.clean()
         self._state = "waiting"
-
-    def _last_spark_commit(self) -> int:
-        return last_commit(self._checkpoint.files, f"{self._checkpoint.path}/{SPARK_DIRECTORY}")

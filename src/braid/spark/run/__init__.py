@@ -1,0 +1,1 @@
+"""A run of a query on Spark: opened, started, and stepped through."""

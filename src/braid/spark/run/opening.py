@@ -1,0 +1,65 @@
+"""From a job to an opened checkpoint: all checks of a start, in the order in which they may be made.
+
+What can fail without a trace comes first: the plan, the layout and the DataFrame of the reports. Then the query record
+is written, and the run claims the checkpoint. Nothing runs yet.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+
+from braid.engine.restart.consistency import claim_for
+from braid.engine.restart.identity import identify, settle
+from braid.engine.sinks import Sink
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.spark.cluster import SparkCluster
+from braid.spark.run.job import Job
+from braid.spark.session import slot_count
+from braid.spark.storage import prove_shared
+from braid.spark.totals import aggregation_record
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import locate
+from braid.state.ownership import Ownership
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A checkpoint that a run has claimed, and what the run needs; `reports` are those of the ingest tasks."""
+
+    id: str
+    plan: JoinPlan
+    layout: Layout
+    checkpoint: Checkpoint
+    cluster: SparkCluster
+    reports: DataFrame
+    sink: Sink
+    owner: Ownership
+
+
+def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
+    """Compare the query with the checkpoint, record it, and claim the checkpoint for a new run."""
+    prove_shared(spark, job.checkpoint, "checkpointLocation")
+    checkpoint = Checkpoint(*locate(job.checkpoint))
+    accept = job.accept_changed_functions
+    find = partial(identify, checkpoint, job.logical_plan, job.checkpoint, accept_changed_functions=accept)
+    identity = find()
+    plan, slots = identity.plan, slot_count(spark)
+    layout = job.strategy.layout(plan, slots)
+    job.sink.require_own(identity.id)
+    cluster = SparkCluster(spark, plan, job.sink.locations, slots)
+    try:
+        # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
+        reports = cluster.source(job.frames)
+        identity = settle(identity, find, checkpoint, aggregation_record(plan))
+        sink = job.sink.make(identity.id, not checkpoint.stored())
+        owner = claim_for(checkpoint, sink, str(uuid.uuid4()), int(time.time() * 1000))
+    except BaseException:  # Ctrl-C too: the cluster keeps blocks in Spark's memory until it is closed
+        cluster.close()
+        raise
+    return Opened(identity.id, plan, layout, checkpoint, cluster, reports, sink, owner)
