@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.registry import PEERS
-from benchmarks.peers.streaming import Places, Tell
+from benchmarks.peers.streaming import Announce, Places
 from benchmarks.processes import end_group
 from benchmarks.tasks import Measurement, Task
 from benchmarks.watching import Watch
@@ -25,8 +25,8 @@ LOG_LINES = 30
 ERROR_LETTERS = 400
 
 
-def run_isolated(task: Task, data: Path, scratch: Path, tell: Tell) -> Measurement:
-    """Run a task in a new process; `tell` hears the number of each batch as it ends."""
+def run_isolated(task: Task, data: Path, scratch: Path, announce: Announce) -> Measurement:
+    """Run a task in a new process; `announce` receives the number of each batch as it ends."""
     scratch.mkdir(parents=True)
     order = scratch / "task.json"
     order.write_text(json.dumps({"task": asdict(task), "data": str(data), "scratch": str(scratch)}, indent=2))
@@ -41,7 +41,7 @@ def run_isolated(task: Task, data: Path, scratch: Path, tell: Tell) -> Measureme
                 for line in messages:
                     message = json.loads(line)
                     if "batch" in message:
-                        tell(message["batch"])
+                        announce(message["batch"])
                     else:
                         measurement = Measurement.from_json(message)
                 child.wait()

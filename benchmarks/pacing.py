@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.streaming import Places, Query, Tell
+from benchmarks.peers.streaming import Announce, Places, Query
 from benchmarks.tasks import Task
 from benchmarks.workloads.workload import file_name, row_counts
 
@@ -58,11 +58,11 @@ def sustained_rows_a_batch(task: Task) -> float:
     return float(sum(feed.second(0).num_rows for feed in workload.feeds) * workload.seconds_per_batch)
 
 
-def follow_paced(task: Task, places: Places, checkpoint: Path, query: Query, tell: Tell) -> dict[str, Any]:
+def follow_paced(task: Task, places: Places, checkpoint: Path, query: Query, announce: Announce) -> dict[str, Any]:
     """Feed a running query, wait until it has taken everything, stop it; the seconds from arrival to results."""
     assert task.rows_per_second is not None
     rows = row_counts(places.data, task.workload.stream_names, task.batches)
-    due = _feed(task, places, rows, query, tell)
+    due = _feed(task, places, rows, query, announce)
     end = time.time() + task.limit_seconds
     taken = _taken(task, checkpoint)
     while len(taken) < task.batches and query.isActive and time.time() < end:
@@ -75,7 +75,7 @@ def follow_paced(task: Task, places: Places, checkpoint: Path, query: Query, tel
     return {name: _quantile(late, share) for name, share in SHARES.items()} | {"rate": task.rows_per_second}
 
 
-def _feed(task: Task, places: Places, rows: list[int], query: Query, tell: Tell) -> list[float]:
+def _feed(task: Task, places: Places, rows: list[int], query: Query, announce: Announce) -> list[float]:
     """Link each batch's files when they are due; returns the times."""
     assert task.rows_per_second is not None
     began = time.time() + 1.0
@@ -89,7 +89,7 @@ def _feed(task: Task, places: Places, rows: list[int], query: Query, tell: Tell)
             break
         for name in task.workload.stream_names:
             os.link(places.data / name / file_name(batch), places.inputs / name / file_name(batch))
-        tell(batch)
+        announce(batch)
     return due
 
 

@@ -162,10 +162,10 @@ def ratio(one: Sequence[Measurement], other: Sequence[Measurement], figure: Call
 def recorded(found: Mapping[str, Rounds]) -> dict[str, Any]:
     """What was measured, run by run, for the record."""
     return {
-        f"{question}, {name}": [
+        f"{query}, {name}": [
             {"seconds": [round(one, 3) for one in run.seconds], "rows": list(run.rows), **run.details} for run in runs
         ]
-        for question, rounds in found.items()
+        for query, rounds in found.items()
         for name, runs in rounds.items()
     }
 

@@ -6,12 +6,12 @@ import time
 
 from benchmarks.answers import answer_of, connect
 from benchmarks.peers.polars import join_at_once
-from benchmarks.peers.streaming import Places, Tell
+from benchmarks.peers.streaming import Announce, Places
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import batch_files, row_counts
 
 
-def run_polars(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_polars(task: Task, places: Places, announce: Announce) -> Measurement:
     """The join of a task's batches by Polars' streaming engine."""
     workload = task.workload
     assert workload.window_seconds is not None
@@ -23,7 +23,7 @@ def run_polars(task: Task, places: Places, tell: Tell) -> Measurement:
             files, workload.equal_columns, workload.band, workload.window_seconds, workload.chosen, task.cores
         )
         seconds.append(time.perf_counter() - started)
-        tell(repeat)
+        announce(repeat)
     with connect(task.cores, order="free") as connection:
         assert result is not None
         connection.register("result", result.to_arrow())

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.answers import answer_of_files
 from benchmarks.pacing import follow_paced
-from benchmarks.peers.streaming import Places, Tell, follow, open_inputs, open_session, shared_settings, sink_files
+from benchmarks.peers.streaming import Announce, Places, follow, open_inputs, open_session, shared_settings, sink_files
 from benchmarks.strategies import strategy_of
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import batch_files, row_counts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from braid.api.join import Join
 
 
-def run_braid(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_braid(task: Task, places: Places, announce: Announce) -> Measurement:
     """A task's batches through Braid."""
     spark = open_session(task, places)
     join = build_join(task, open_inputs(spark, task, places))
@@ -31,10 +31,10 @@ def run_braid(task: Task, places: Places, tell: Tell) -> Measurement:
     seconds: tuple[float, ...] = ()
     if task.mode == "paced":
         run = writer.start(str(places.output))
-        details["latency"] = follow_paced(task, places, places.checkpoint / "spark", run, tell)
+        details["latency"] = follow_paced(task, places, places.checkpoint / "spark", run, announce)
     else:
         run = writer.trigger(availableNow=True).start(str(places.output))
-        seconds = follow(task, places.checkpoint / "spark", started, run, tell)
+        seconds = follow(task, places.checkpoint / "spark", started, run, announce)
     progress = run.recentProgress
     files = sink_files(spark, places.output)
     spark.stop()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from benchmarks.peers.streaming import Places, Tell, follow, open_inputs, open_session, shared_settings
+from benchmarks.peers.streaming import Announce, Places, follow, open_inputs, open_session, shared_settings
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import row_counts
 
 
-def run_noop(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_noop(task: Task, places: Places, announce: Announce) -> Measurement:
     """A task's batches through a query that ignores them."""
     spark = open_session(task, places)
     first, *others = (frame.select("id") for frame in open_inputs(spark, task, places))
@@ -18,7 +18,7 @@ def run_noop(task: Task, places: Places, tell: Tell) -> Measurement:
     writer = first.writeStream.foreachBatch(lambda frame, batch: None)
     started = time.time()
     query = writer.option("checkpointLocation", str(places.checkpoint)).trigger(availableNow=True).start()
-    seconds = follow(task, places.checkpoint, started, query, tell)
+    seconds = follow(task, places.checkpoint, started, query, announce)
     spark.stop()
     rows = row_counts(places.data, task.workload.stream_names, task.batches)
     return Measurement(seconds=seconds, rows=tuple(rows[: len(seconds)]), settings=shared_settings(task))

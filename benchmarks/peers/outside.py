@@ -8,14 +8,14 @@ from typing import Any
 from benchmarks.answers import Answer, answer_of, connect
 from benchmarks.environments import peer_python
 from benchmarks.peers import flink, pathway
-from benchmarks.peers.streaming import Places, Tell
+from benchmarks.peers.streaming import Announce, Places
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import batch_files, row_counts
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".bench" / "environments"
 
 
-def run_flink(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_flink(task: Task, places: Places, announce: Announce) -> Measurement:
     """Flink's interval join over the batches, as one bounded input."""
     python = peer_python("flink", flink.REQUIREMENTS, ENVIRONMENTS)
     workload = task.workload
@@ -48,7 +48,7 @@ def run_flink(task: Task, places: Places, tell: Tell) -> Measurement:
     )
 
 
-def run_pathway(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
     """Pathway's interval join over the same files."""
     python = peer_python("pathway", pathway.REQUIREMENTS, ENVIRONMENTS)
     workload = task.workload

@@ -11,15 +11,15 @@ from benchmarks.peers.duckdb import run_duckdb, run_duckdb_tuned
 from benchmarks.peers.noop import run_noop
 from benchmarks.peers.outside import run_flink, run_pathway
 from benchmarks.peers.spark import STORES, run_spark
-from benchmarks.peers.streaming import Places, Tell
+from benchmarks.peers.streaming import Announce, Places
 from benchmarks.tasks import Measurement, Task
 
-Run = Callable[[Task, Places, Tell], Measurement]
+Run = Callable[[Task, Places, Announce], Measurement]
 
 
 def _with_store(store: str) -> Run:
-    def run(task: Task, places: Places, tell: Tell) -> Measurement:
-        return run_spark(replace(task, settings={**STORES[store], **task.settings}), places, tell)
+    def run(task: Task, places: Places, announce: Announce) -> Measurement:
+        return run_spark(replace(task, settings={**STORES[store], **task.settings}), places, announce)
 
     return run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.answers import answer_of_files, interval_condition
 from benchmarks.pacing import follow_paced
-from benchmarks.peers.streaming import Places, Tell, follow, open_inputs, open_session, shared_settings, sink_files
+from benchmarks.peers.streaming import Announce, Places, follow, open_inputs, open_session, shared_settings, sink_files
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import Workload, row_counts
 
@@ -33,7 +33,7 @@ STORES: dict[str, dict[str, str]] = {
 CONSTANT = "constant_key"
 
 
-def run_spark(task: Task, places: Places, tell: Tell) -> Measurement:
+def run_spark(task: Task, places: Places, announce: Announce) -> Measurement:
     """A task's batches through Spark's own join."""
     spark = open_session(task, places)
     joined = _join(task, open_inputs(spark, task, places)).selectExpr(*map(_flat, task.workload.select))
@@ -43,10 +43,10 @@ def run_spark(task: Task, places: Places, tell: Tell) -> Measurement:
     seconds: tuple[float, ...] = ()
     if task.mode == "paced":
         query = writer.start(str(places.output))
-        details["latency"] = follow_paced(task, places, places.checkpoint, query, tell)
+        details["latency"] = follow_paced(task, places, places.checkpoint, query, announce)
     else:
         query = writer.trigger(availableNow=True).start(str(places.output))
-        seconds = follow(task, places.checkpoint, started, query, tell)
+        seconds = follow(task, places.checkpoint, started, query, announce)
     operators = [operator for record in query.recentProgress for operator in record.stateOperators]
     details |= {
         "late_rows": sum(operator.numRowsDroppedByWatermark for operator in operators),

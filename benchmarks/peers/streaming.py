@@ -30,7 +30,7 @@ QUIET = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
-Tell = Callable[[int], None]
+Announce = Callable[[int], None]
 
 
 class Query(Protocol):
@@ -93,7 +93,7 @@ def open_inputs(spark: SparkSession, task: Task, places: Places) -> list[DataFra
     return frames
 
 
-def follow(task: Task, checkpoint: Path, started: float, query: Query, tell: Tell) -> tuple[float, ...]:
+def follow(task: Task, checkpoint: Path, started: float, query: Query, announce: Announce) -> tuple[float, ...]:
     """Wait for the end of a run, or of its time, and return the seconds of each batch that had input."""
     commits: list[float] = []
     active = True
@@ -102,7 +102,7 @@ def follow(task: Task, checkpoint: Path, started: float, query: Query, tell: Tel
         active = query.isActive
         while len(commits) < task.batches and (commit := checkpoint / "commits" / str(len(commits))).exists():
             commits.append(commit.stat().st_mtime)
-            tell(len(commits) - 1)
+            announce(len(commits) - 1)
     if active:
         query.stop()
     else:

@@ -22,9 +22,9 @@ def moved(size: Size) -> Outcome:
         rates = _stream_bytes(query)
         found = {}
         for setting in settings_for(name, SETTINGS):
-            question, strategy = query.draft()[0].logical_plan(), model(setting)
-            run = count(question, strategy, query.whole())
-            layout = strategy.layout(build_plan(question), SLOTS)
+            logical_plan, strategy = query.draft()[0].logical_plan(), model(setting)
+            run = count(logical_plan, strategy, query.whole())
+            layout = strategy.layout(build_plan(logical_plan), SLOTS)
             expected = sent_bytes(layout, rates)
             found[setting] = run.total("bytesMoved") / sum(rates)
             rows.append((f"{name}, {setting}", f"{run.total('bytesMoved'):,}", f"{expected:,.0f}"))
@@ -65,8 +65,8 @@ def updates(size: Size) -> Outcome:
             draft, left, right = size.query(name).draft()
             group, value = (left["nation"], right["extendedprice"]) if name != "band" else (left["shipmode"], None)
             calls = [("count", ())] if value is None else [("sum", (value,))]
-            question = draft.aggregate([group], *calls, updates=way).logical_plan()
-            run = count(question, model("JB16"), size.query(name).tables())
+            logical_plan = draft.aggregate([group], *calls, updates=way).logical_plan()
+            run = count(logical_plan, model("JB16"), size.query(name).tables())
             sent[way] = sum(step["summary"]["updateBytes"] for step in run.steps)
         rows.append((name, f"{sent['batched']:,}", f"{sent['immediate']:,}"))
         claims.append(
@@ -90,6 +90,6 @@ def updates(size: Size) -> Outcome:
 
 def _stream_bytes(query: TpchQuery) -> list[float]:
     """The bytes of each stream, stored once."""
-    question = query.draft()[0].logical_plan()
+    logical_plan = query.draft()[0].logical_plan()
     (tables,) = query.whole()
-    return [float(count(question, model("JB8"), [{name: table}]).bytes_taken_in) for name, table in tables.items()]
+    return [float(count(logical_plan, model("JB8"), [{name: table}]).bytes_taken_in) for name, table in tables.items()]

@@ -45,9 +45,9 @@ class Counted:
         return self.total("bytesMoved") - received
 
 
-def count(question: LogicalPlan, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:
-    """Run a question over its batches, and keep what each step said."""
+def count(logical_plan: LogicalPlan, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:
+    """Run a logical plan over its batches, and keep what each step reported."""
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
-        query = InlineQuery(question, directory, strategy=strategy, slots=SLOTS, rows_per_batch=ROWS_PER_BATCH)
+        query = InlineQuery(logical_plan, directory, strategy=strategy, slots=SLOTS, rows_per_batch=ROWS_PER_BATCH)
         steps = [query.run(number, tables) for number, tables in enumerate(batches)]
     return Counted(tuple(step for step in steps if step is not None))

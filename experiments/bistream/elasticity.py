@@ -90,13 +90,13 @@ def _run(rows: int, settings: Elasticity | None, minutes: int) -> list[Minute]:
     window_us = WINDOW_SECONDS * 1_000_000
     r = draft.stream("r", {"k": "bigint"}, window_us=window_us)
     s = draft.stream("s", {"k": "bigint"}, window_us=window_us)
-    question = draft.on(equal(r["k"], s["k"])).logical_plan()
+    logical_plan = draft.on(equal(r["k"], s["k"])).logical_plan()
     clock = ManualClock(0)
     random = np.random.default_rng(7)
     found = []
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
         query = InlineQuery(
-            question,
+            logical_plan,
             directory,
             strategy=Biclique((4, 4)),
             clock=clock,

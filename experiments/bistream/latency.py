@@ -60,11 +60,11 @@ def compare(size: Size, found: Mapping[str, Rounds]) -> Outcome:
 
 def _claims(query: str, rounds: Rounds) -> list[Claim]:
     apart = [max(abs(_median(run) - _median(matrix)) for run in runs) for matrix, *runs in _each_round(rounds)]
-    told = " and ".join(f"{1000 * seconds:.0f}" for seconds in apart)
+    texts = " and ".join(f"{1000 * seconds:.0f}" for seconds in apart)
     similar = Claim(
         f"{query}: JB and JM are about as late",
         "within 10 ms",
-        f"within {told} ms of JM16, by round",
+        f"within {texts} ms of JM16, by round",
         agreed(seconds <= SIMILAR_SECONDS for seconds in apart),
         STEPS_DECIDE,
     )

@@ -31,9 +31,9 @@ def busiest(size: Size) -> Outcome:
     for name in QUERIES:
         query = size.query(name)
         for setting in settings_for(name, SETTINGS):
-            question, strategy = query.draft()[0].logical_plan(), model(setting)
-            layout = strategy.layout(build_plan(question), SLOTS)
-            found[name, setting] = _busiest(units_of(layout, 2), count(question, strategy, query.tables()))
+            logical_plan, strategy = query.draft()[0].logical_plan(), model(setting)
+            layout = strategy.layout(build_plan(logical_plan), SLOTS)
+            found[name, setting] = _busiest(units_of(layout, 2), count(logical_plan, strategy, query.tables()))
     claims = [claim for name in QUERIES for claim in _claims(name, found)]
     shares = {(q, s): work.received / found[q, "JM16"].received for (q, s), work in found.items()}
     return Outcome(

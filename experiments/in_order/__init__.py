@@ -17,7 +17,7 @@ rows until every stream has reached them, Filter-Order joins at once and holds r
 """
 Experiment = Callable[[Size], Outcome]
 
-COUNTED: tuple[Experiment, ...] = (analysis.equations, figures.costs, figures.rates, memory.held)
+COUNTED: tuple[Experiment, ...] = (analysis.equations, figures.costs, figures.rates, memory.buffered)
 TIMED: tuple[Experiment, ...] = (timed.timed_costs, timed.timed_rates)
 EXPERIMENTS = COUNTED + TIMED
 

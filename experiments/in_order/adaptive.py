@@ -21,7 +21,7 @@ PERIOD_MS = 1000
 
 @dataclass(frozen=True)
 class Switch:
-    """What was held from a second on, and why."""
+    """What was buffered from a second on, and why."""
 
     second: float
     holds: str
@@ -45,7 +45,7 @@ def adapt(rows: Rows, ordering: Ordering) -> tuple[Floats, Floats, tuple[Switch,
 
 
 class _Controller:
-    """What is held, and what was looked up since the last look."""
+    """What is buffered, and what was looked up since the last look."""
 
     def __init__(self, rows: Rows, ordering: Ordering) -> None:
         self._times: Sequence[float] = rows.arrivals.times.tolist()
@@ -79,7 +79,7 @@ class _Controller:
         self._pairs += self._compared[row]
 
     def look(self) -> None:
-        """A period is over: see what it brought, and decide what is held from now on."""
+        """A period is over: see what it brought, and decide what is buffered from now on."""
         self._clock.advance(PERIOD_MS)
         second = self._clock() / 1000
         came = tuple(int(np.searchsorted(times, second, "right")) for times in self._by_stream)

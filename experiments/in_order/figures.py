@@ -226,12 +226,12 @@ def _share_holding_results(served: Served) -> float:
     """Of the time from a full window on."""
     end = float(served.rows.arrivals.times[-1])
     seconds = [max(WINDOW, switch.second) for switch in served.switches] + [end]
-    held = sum(
+    buffered = sum(
         until - switch.second if switch.second > WINDOW else until - WINDOW
         for switch, until in zip(served.switches, seconds[1:], strict=True)
         if switch.holds == "results"
     )
-    return held / (end - WINDOW)
+    return buffered / (end - WINDOW)
 
 
 def _gain_of_adaptive(point: Point) -> float:

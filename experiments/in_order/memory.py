@@ -20,7 +20,7 @@ FINDING = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Held:
+class Buffered:
     """Rows that wait to be looked up and results that wait to leave, on average over time."""
 
     rows: float
@@ -31,7 +31,7 @@ class Held:
         return self.rows + self.results
 
 
-def held(size: Size) -> Outcome:
+def buffered(size: Size) -> Outcome:
     """The same arrivals, with predicates that let more and more pairs through."""
     rows = prepare(exponential(SETTING.slow, SETTING.fast, 60 * size.minutes, seed=1), SETTING.window, SETTING.cost)
     served: dict[Policy, Served] = {p: serve(rows, Ordering(p, 0.3)) for p in ("sync-filter", "filter-order")}
@@ -41,7 +41,7 @@ def held(size: Size) -> Outcome:
     }
     selective, unselective = found[FINDING[0]], found[FINDING[-1]]
     return Outcome(
-        "held",
+        "buffered",
         "What waits in memory",
         f"Exponential gaps, 1 and 10 rows a second, windows of {SETTING.window:g} s, c {1000 * SETTING.cost:g} ms, "
         f"{size.minutes} minutes. Rows before their lookup and results before they leave, counted alike, on average "
@@ -74,16 +74,16 @@ def held(size: Size) -> Outcome:
     )
 
 
-def _count(served: Served, selectivity: float) -> Held:
+def _count(served: Served, selectivity: float) -> Buffered:
     """Over the run, from a full window on."""
     times = served.rows.arrivals.times
     counted = (times >= SETTING.window) & np.isfinite(served.left)
     seconds = float(times[-1]) - SETTING.window
     waiting = served.began[counted] - times[counted]
     results = selectivity * served.rows.compared[counted] * (served.left[counted] - served.done[counted])
-    return Held(float(waiting.sum()) / seconds, float(results.sum()) / seconds)
+    return Buffered(float(waiting.sum()) / seconds, float(results.sum()) / seconds)
 
 
-def _compared(finding: float, by: dict[Policy, Held]) -> str:
+def _compared(finding: float, by: dict[Policy, Buffered]) -> str:
     one, other = by["sync-filter"].together, by["filter-order"].together
     return f"{finding:g} results a row: {one:.1f} wait under Sync-Filter, {other:.1f} under Filter-Order"

@@ -135,16 +135,16 @@ def summed_up(steps: Sequence[Step], turn: float, pacing: Pacing) -> Timed:
     """A run's figures."""
     seen = responses(steps, turn, pacing)
     counted = [step for step in steps if step.began >= pacing.warm_up and step.order["rowResponse"]]
-    told = [step.order["rowResponse"] for step in counted]
-    rows = [one["rows"] for one in told]
+    reported = [step.order["rowResponse"] for step in counted]
+    rows = [one["rows"] for one in reported]
     last = steps[-1].order
     return Timed(
         mean=statistics.fmean(seen),
         p50=float(np.percentile(seen, 50)),
         p99=float(np.percentile(seen, 99)),
-        engine_mean=statistics.fmean([one["averageMs"] for one in told], rows) / 1000,
-        engine_p50=statistics.median(one["p50Ms"] for one in told) / 1000,
-        engine_p99=max(one["p99Ms"] for one in told) / 1000,
+        engine_mean=statistics.fmean([one["averageMs"] for one in reported], rows) / 1000,
+        engine_p50=statistics.median(one["p50Ms"] for one in reported) / 1000,
+        engine_p99=max(one["p99Ms"] for one in reported) / 1000,
         step=statistics.median(step.ended - step.began for step in counted),
         share=last["lookupShare"],
         modelled=last["modelledShare"],

@@ -24,7 +24,7 @@ class Systems:
         self.ran: list[str] = []
         self.fail_on: str | None = None
 
-    def run(self, task: Task, data: Path, scratch: Path, tell: Any) -> Measurement:
+    def run(self, task: Task, data: Path, scratch: Path, announce: Any) -> Measurement:
         self.ran.append(task.peer)
         if task.peer == self.fail_on:
             self.fail_on = None
@@ -53,7 +53,7 @@ def test_an_interrupted_campaign_goes_on_after_the_last_finished_task(systems: S
     assert not list((tmp_path / "data").iterdir())
 
 
-def test_what_other_code_measured_is_measured_anew(
+def test_what_other_code_measured_is_measured_again(
     systems: Systems, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Campaign(tmp_path, Console(quiet=True)).run([TASK])

@@ -52,7 +52,7 @@ def test_the_counted_claims_of_the_join_biclique_hold(experiment: Callable[[Size
     assert Outcome.from_json(outcome.to_json()) == outcome
 
 
-def test_a_claim_that_does_not_hold_is_told() -> None:
+def test_a_claim_that_does_not_hold_is_reported() -> None:
     assert all_hold([OUTCOME])
     assert not all_hold([OUTCOME, replace(OUTCOME, claims=(Claim("less", "1", "2", False),))])
 

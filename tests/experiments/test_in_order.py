@@ -78,14 +78,14 @@ def test_streams_with_servers_of_their_own_do_not_delay_each_other() -> None:
     assert shared.response(61, (FAST,)) > 1
 
 
-@pytest.mark.parametrize(("share", "held"), [(0.2, "rows"), (0.4, "results")])
-def test_adaptive_becomes_what_its_inequality_selects(share: float, held: str) -> None:
+@pytest.mark.parametrize(("share", "buffered"), [(0.2, "rows"), (0.4, "results")])
+def test_adaptive_becomes_what_its_inequality_selects(share: float, buffered: str) -> None:
     setting = Setting(0.1, 10.0, share / 60, 60.0)
     rows = prepare(periodic(setting.slow, setting.fast, 600.0), setting.window, setting.cost)
     served = serve(rows, Ordering("adaptive", 0.3))
-    assert (served.switches[-1].holds if served.switches else "rows") == held
-    assert len(served.switches) == (held == "results")
-    same = serve(rows, Ordering("filter-order" if held == "results" else "sync-filter", 0.3))
+    assert (served.switches[-1].holds if served.switches else "rows") == buffered
+    assert len(served.switches) == (buffered == "results")
+    same = serve(rows, Ordering("filter-order" if buffered == "results" else "sync-filter", 0.3))
     assert served.response(300) == pytest.approx(same.response(300), rel=0.01)
 
 
@@ -138,7 +138,7 @@ def test_adaptive_is_compared_with_what_its_share_selects(
         outcome = experiment(in_order.SIZES["quick"])
         assert Outcome.from_json(outcome.to_json()) == outcome
         by_claim = {claim.claim: claim.holds for claim in outcome.claims}
-        assert [held for text, held in by_claim.items() if "grows" in text] == [True]
-        followed = [held for text, held in by_claim.items() if "follows" in text]
+        assert [true for text, true in by_claim.items() if "grows" in text] == [True]
+        followed = [true for text, true in by_claim.items() if "follows" in text]
         assert followed[0] is True
         assert followed[-1] is verdict

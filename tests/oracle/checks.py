@@ -56,7 +56,7 @@ def check_static(spark: SparkSession, seed: int, queries: int) -> Checked:
         _require_equal(case, query, right, found, "the static answer differs from Spark's cross join")
         if query.portable:
             _ask_duck(case, query, rows, right)
-    return _summary(got)
+    return _checked(got)
 
 
 def check_streaming(spark: SparkSession, seed: int, directory: Path) -> Checked:
@@ -71,7 +71,7 @@ def check_streaming(spark: SparkSession, seed: int, directory: Path) -> Checked:
     other = replace(query, strategy=tree if "Biclique" not in query.strategy else "Auto()")
     second = _run(spark, case, other, case.inputs, directory / "second", order)
     _require_equal(case, other, expected, second, f"another strategy and order {order} of streams changed the answer")
-    return _summary([first, second])
+    return _checked([first, second])
 
 
 def check_recut(spark: SparkSession, seed: int, directory: Path) -> Checked:
@@ -82,7 +82,7 @@ def check_recut(spark: SparkSession, seed: int, directory: Path) -> Checked:
     expected = _expected(spark, case, query, [timed_rows(entry) for entry in case.inputs])
     found = _run(spark, case, query, recut(case.inputs, seed), directory / "recut")
     _require_equal(case, query, expected, found, "the answer depends on the cut into batches")
-    return _summary([found])
+    return _checked([found])
 
 
 def _understood(spark: SparkSession, case: Case) -> tuple[Query, ...]:
@@ -168,6 +168,6 @@ def _ask_duck(case: Case, query: Query, rows: dict[str, pa.Table], expected: Ans
         raise Difference(case, query, f"DuckDB finds {found.total()} results, Spark and Braid {expected.total()}")
 
 
-def _summary(found: Sequence[Answer]) -> Checked:
+def _checked(found: Sequence[Answer]) -> Checked:
     sizes = Counter(answer.total() for answer in found)
     return Checked(len(found), sum(size * count for size, count in sizes.items()), sizes[0])

@@ -66,7 +66,7 @@ def some_rows(chance: random.Random, count: int, oldest: int) -> pa.Table:
     )
 
 
-def random_summary(chance: random.Random) -> Asked:
+def random_aggregation(chance: random.Random) -> Asked:
     names = ("r_k", "r_f", "r_t", "s_f", "s_t", "s_ts")
     groups = tuple(chance.sample(names, chance.randint(0, 2)))
     if chance.random() < 0.2:

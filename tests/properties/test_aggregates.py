@@ -20,7 +20,7 @@ from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.budget import seeds
-from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
+from tests.properties.aggregates import Asked, Row, batches_of, draft, random_aggregation, rows_of, values_of
 
 SEEDS = seeds(9000, 60)
 CRASHED = seeds(9100, 25)
@@ -103,7 +103,7 @@ def close(left: Counter[Row], right: Counter[Row]) -> bool:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_step_lets_out_what_changed(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    asked, by_key, batches = random_summary(chance), chance.random() < 0.7, batches_of(chance)
+    asked, by_key, batches = random_aggregation(chance), chance.random() < 0.7, batches_of(chance)
     strategy: Strategy = chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)))) if by_key else Matrix(2, 2)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     summed = InlineQuery(
@@ -120,7 +120,7 @@ def test_every_step_lets_out_what_changed(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", CRASHED)
 def test_a_crash_at_any_write_repeats_and_loses_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    asked, batches = random_summary(chance), batches_of(chance)
+    asked, batches = random_aggregation(chance), batches_of(chance)
     logical_plan = draft(asked, by_key=True).logical_plan()
     whole = InlineQuery(logical_plan, str(tmp_path / "whole"))
     expected: Counter[Row] = sum(steps_of(whole, batches), Counter())

@@ -125,7 +125,7 @@ def test_windows_of_rows_break_ties_by_bytes(tmp_path: Path) -> None:
     assert {row["b_id"] for row in found} <= last
 
 
-def test_a_function_that_decodes_them_is_told_how_not_to(tmp_path: Path) -> None:
+def test_a_function_that_decodes_them_gets_a_hint(tmp_path: Path) -> None:
     draft, a, b = two()
 
     def same(left: pa.Array, right: pa.Array) -> Any:

@@ -20,7 +20,7 @@ from braid.plan.durations import LONGEST_US
 from braid.plan.instants import EARLIEST_US, LATEST_US, clipped
 from braid.testing import Draft, InlineQuery, ManualClock, OracleStream
 from tests.budget import seeds
-from tests.properties.aggregates import draft, random_summary
+from tests.properties.aggregates import draft, random_aggregation
 from tests.properties.cases import Case, make_case, results_of, strategies
 from tests.properties.test_inline_oracle import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
@@ -111,7 +111,7 @@ def moved_by(batches: list[dict[str, Rows]], by_us: int) -> list[dict[str, Rows]
 def test_ordered_aggregates_hold_far_times(seed: int, tmp_path: Path) -> None:
     """Batches span some 200 microseconds from their place on."""
     chance = random.Random(seed)
-    asked, place = random_summary(chance), chance.choice((EARLIEST_US, YEAR_1, YEAR_57970, LATEST_US - 220))
+    asked, place = random_aggregation(chance), chance.choice((EARLIEST_US, YEAR_1, YEAR_57970, LATEST_US - 220))
     batches, expected = moved_by(random_batches(chance), place), Expected(asked)
     logical_plan, policy = draft(asked, True).ordered().logical_plan(), chance.choice(POLICIES)
     for number, batch in enumerate(batches):
@@ -127,7 +127,7 @@ def test_ordered_aggregates_hold_far_times(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", SUMMED)
 def test_aggregates_of_far_times_are_those_of_near_ones(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    asked, batches, strategy = random_summary(chance), random_batches(chance), some_strategy(chance)
+    asked, batches, strategy = random_aggregation(chance), random_batches(chance), some_strategy(chance)
     logical_plan, found = draft(asked, True).logical_plan(), []
     for place in (0, EARLIEST_US, YEAR_57970, LATEST_US - 220):
         query = InlineQuery(logical_plan, str(tmp_path / str(place)), strategy=strategy)

@@ -143,7 +143,7 @@ def test_storage_that_is_not_local_gives_the_same_rows(
     assert got == case.expected, explain(case, got)
 
 
-def test_the_cases_are_worth_running() -> None:
+def test_the_cases_have_results() -> None:
     """Most cases have results, many have late rows, and all kinds of predicates occur."""
     cases = [make_case(seed) for seed in range(60)]
     assert sum(bool(case.expected) for case in cases) > 40

@@ -23,7 +23,7 @@ from tests.properties.cases import Case, make_case, results_of, strategies
 
 PLAIN = seeds(11_000, 60)
 CRASHED = seeds(12_000, 40)
-COUNTED = seeds(14_000, 30)
+ROW_BASED = seeds(14_000, 30)
 LONG = seeds(15_000, 20)
 CRAMPED = seeds(13_000, 20)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
@@ -155,7 +155,7 @@ def test_crashes_restarts_and_switches_neither_lose_nor_repeat_nor_reorder(seed:
     outlive(case, chance, tmp_path, crashes=(12, 30), flushed=0.2)
 
 
-def counted_case(seed: int) -> Case:
+def row_based_case(seed: int) -> Case:
     """A case in which some streams have windows that count rows; many rows share a time, and some are equal."""
     chance = random.Random(seed)
     case = ordered_case(seed)
@@ -172,10 +172,10 @@ def counted_case(seed: int) -> Case:
     return replace(case, streams=streams, batches=alike)
 
 
-@pytest.mark.parametrize("seed", COUNTED)
+@pytest.mark.parametrize("seed", ROW_BASED)
 def test_windows_of_rows_do_not_depend_on_arrival(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any cut, any strategy and a crash in every run: the last rows are those of the oracle."""
-    case, chance = counted_case(seed), random.Random(seed)
+    case, chance = row_based_case(seed), random.Random(seed)
     if chance.random() < 0.5:
         monkeypatch.setattr(merging, "FAN_IN", 2)
         monkeypatch.setattr(merging, "BASE_ROWS", 4)
@@ -195,7 +195,7 @@ def as_after_a_long_run(checkpoint: Checkpoint) -> None:
 @pytest.mark.parametrize("seed", LONG)
 def test_windows_of_rows_are_exact_in_a_run_of_any_length(seed: int, tmp_path: Path) -> None:
     """Row ids pass 2^63 and 2^64, and steps 2^23, while rows from before are still in their windows."""
-    case, chance = counted_case(seed), random.Random(seed)
+    case, chance = row_based_case(seed), random.Random(seed)
     outlive(case, chance, tmp_path, crashes=(40,), flushed=0.3, most=3, between=as_after_a_long_run)
 
 

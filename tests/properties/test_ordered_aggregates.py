@@ -32,7 +32,7 @@ from tests.properties.aggregates import (
     Row,
     draft,
     plain,
-    random_summary,
+    random_aggregation,
     some_rows,
     values_of,
 )
@@ -156,7 +156,7 @@ def some_strategy(chance: random.Random) -> Strategy:
 def test_every_step_lets_out_what_changed_in_order(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
-    asked, batches, idle = random_summary(chance), random_batches(chance), chance.choice((None, IDLE_MS))
+    asked, batches, idle = random_aggregation(chance), random_batches(chance), chance.choice((None, IDLE_MS))
     counted = chance.choice((None, None, None, 4))
     logical_plan = draft(asked, True, idle_after_ms=idle, window_rows=counted).ordered().logical_plan()
     expected = Expected(asked, idle_after_ms=idle, window_rows=counted)
@@ -190,7 +190,7 @@ def cut(chance: random.Random, rows: dict[str, Rows], pieces: int) -> list[dict[
 @pytest.mark.parametrize("seed", CUT)
 def test_the_sequence_does_not_depend_on_how_rows_are_cut(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    asked = random_summary(chance)
+    asked = random_aggregation(chance)
     rows = {name: sorted(random_rows(chance, 30, 0) + random_rows(chance, 15, 40), key=_time) for name in "rs"}
     logical_plan = draft(asked, True, lateness_us=0).ordered().logical_plan()
     expected = Expected(asked, lateness_us=0)
@@ -218,7 +218,7 @@ def _time(row: dict[str, Any]) -> int:
 @pytest.mark.parametrize("seed", CRASHED)
 def test_crashes_restarts_and_switches_change_nothing(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    asked, batches = random_summary(chance), random_batches(chance)
+    asked, batches = random_aggregation(chance), random_batches(chance)
     logical_plan, expected = draft(asked, True).ordered().logical_plan(), Expected(asked)
 
     def survive(action: Callable[[InlineQuery], object]) -> InlineQuery:

@@ -22,7 +22,7 @@ from braid.state.cache import LocalCopies
 from braid.state.manifest import AggregateState
 from braid.testing import InlineQuery
 from tests.budget import seeds
-from tests.properties.aggregates import Asked, Row, batches_of, draft, random_summary, rows_of, values_of
+from tests.properties.aggregates import Asked, Row, batches_of, draft, random_aggregation, rows_of, values_of
 
 SEEDS = seeds(17_000, 14)
 
@@ -36,7 +36,7 @@ def cramped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def aggregation(chance: random.Random) -> Asked:
     while True:
-        asked = random_summary(chance)
+        asked = random_aggregation(chance)
         if asked.calls is not None:
             return asked
 

@@ -123,7 +123,7 @@ def rows(*keys_and_times: tuple[int, int]) -> pa.Table:
     return pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": pa.array(keys, pa.int64())})
 
 
-def derived_blocks(query: InlineQuery) -> list[Block]:
+def intermediate_blocks(query: InlineQuery) -> list[Block]:
     return [block for block in query.steps.manifest.blocks if block.stream >= 3]
 
 
@@ -132,16 +132,16 @@ def test_a_pair_is_stored_once_looked_up_until_its_last_moment_and_then_dropped(
     draft, _ = star({"k": "bigint"}, (10, 20, 50))
     query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=Biclique(1, shape="tree"), slots=1)
     query.run(0, {"a": rows((1, 100)), "b": rows((1, 105), (2, 105))})
-    assert [block.rows for block in derived_blocks(query)] == [1]
+    assert [block.rows for block in intermediate_blocks(query)] == [1]
     query.run(1, {"c": rows((1, 110))})
     assert query.published().num_rows == 1
     query.run(2, {"c": rows((1, 110))})
     assert query.published().num_rows == 2
     query.run(3, {"c": rows((1, 111))})
     assert query.published().num_rows == 2
-    assert [block.rows for block in derived_blocks(query)] == [1]
+    assert [block.rows for block in intermediate_blocks(query)] == [1]
     query.run(4, {"c": rows((1, 111))})
-    assert derived_blocks(query) == []
+    assert intermediate_blocks(query) == []
     assert query.published().num_rows == 2
 
 
@@ -153,9 +153,9 @@ def test_merging_drops_the_pairs_that_no_row_can_join(tmp_path: Path, monkeypatc
     query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=strategy, slots=1)
     query.run(0, {"a": rows((1, 100), (1, 140)), "b": rows((1, 100), (1, 140))})
     query.run(1, {"a": rows((1, 141)), "b": rows((1, 141)), "c": rows((9, 130))})
-    assert [block.rows for block in derived_blocks(query)] == [2, 3]
+    assert [block.rows for block in intermediate_blocks(query)] == [2, 3]
     query.run(2, {"c": rows((9, 130))})
-    assert [(block.rows, block.min_time) for block in derived_blocks(query)] == [(4, 140)]
+    assert [(block.rows, block.min_time) for block in intermediate_blocks(query)] == [(4, 140)]
     query.run(3, {"c": rows((1, 140))})
     assert query.published().num_rows == 4
 
@@ -181,12 +181,12 @@ def test_units_that_come_and_go_change_no_rows(seed: int, tmp_path: Path) -> Non
         scaled.run(number, tables)
         fixed.run(number, tables)
     assert scaled.steps.manifest.layout.epoch > 1
-    assert derived_blocks(scaled)
+    assert intermediate_blocks(scaled)
     assert Counter(map(str, scaled.published().to_pylist())) == Counter(map(str, fixed.published().to_pylist()))
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_summaries_of_a_tree_are_those_of_sequences(distinct: bool, tmp_path: Path) -> None:
+def test_aggregates_of_a_tree_are_those_of_sequences(distinct: bool, tmp_path: Path) -> None:
     chance, published = random.Random(5), []
     batches = [
         {n: rows(*((chance.randint(0, 3), 5 * number + i) for i in range(6))) for n in "abc"} for number in range(6)
@@ -232,7 +232,7 @@ def test_a_corrected_function_decides_again_what_is_stored(tmp_path: Path) -> No
     corrected.run(1, second)
     found = [(row["a_k"], row["b_k"], row["c_k"]) for row in corrected.published().to_pylist()]
     assert found == [(1, 1, 1)]
-    assert sum(block.rows for block in derived_blocks(corrected)) == 1
+    assert sum(block.rows for block in intermediate_blocks(corrected)) == 1
 
 
 def test_the_windows_of_all_members_count_for_a_lookup(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_the_windows_of_all_members_count_for_a_lookup(tmp_path: Path) -> None:
     assert [row["result_time"].microsecond for row in query.published().to_pylist()] == [118, 120]
 
 
-def test_pairs_made_anew_are_those_of_all_layouts(tmp_path: Path) -> None:
+def test_rebuilt_pairs_are_those_of_all_layouts(tmp_path: Path) -> None:
     """Rows lie under the routes of two layouts when a failure makes the pairs be found again."""
 
     def logical_plan(faulty: bool) -> LogicalPlan:
@@ -271,4 +271,4 @@ def test_pairs_made_anew_are_those_of_all_layouts(tmp_path: Path) -> None:
     corrected = InlineQuery(logical_plan(False), str(tmp_path), strategy=strategy)
     corrected.run(2, {"c": some})
     assert sorted(row["b_k"] for row in corrected.published().to_pylist()) == list(range(8))
-    assert sum(block.rows for block in derived_blocks(corrected)) == 8
+    assert sum(block.rows for block in intermediate_blocks(corrected)) == 8

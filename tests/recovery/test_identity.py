@@ -96,12 +96,12 @@ def equal_values(a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.equal(a, b)
 
 
-def different_values(a: pa.Array, b: pa.Array) -> pa.Array:
+def unequal_values(a: pa.Array, b: pa.Array) -> pa.Array:
     return pc.not_equal(a, b)
 
 
 def test_a_changed_function_is_accepted_by_the_option_alone_and_from_then_on(tmp_path: Path) -> None:
-    different_values.__name__ = equal_values.__name__
+    unequal_values.__name__ = equal_values.__name__
 
     def asked(function: Callable[..., Any]) -> LogicalPlan:
         draft = Draft()
@@ -111,14 +111,14 @@ def test_a_changed_function_is_accepted_by_the_option_alone_and_from_then_on(tmp
     query = InlineQuery(asked(equal_values), str(tmp_path))
     query.run(0, {"r": TABLE, "s": TABLE})
     with pytest.raises(RestartError) as caught:
-        InlineQuery(asked(different_values), str(tmp_path))
+        InlineQuery(asked(unequal_values), str(tmp_path))
     assert "predicate equal_values: its code has changed" in caught.value.detail
     assert "acceptChangedFunctions" in caught.value.hint
 
-    query = InlineQuery(asked(different_values), str(tmp_path), accept_changed_functions=True)
+    query = InlineQuery(asked(unequal_values), str(tmp_path), accept_changed_functions=True)
     query.run(1, {"r": TABLE.slice(1, 1)})
     assert query.published().num_rows == 2 + 1  # the new row has k = 2, and meets the stored one of k = 1
-    query = InlineQuery(asked(different_values), str(tmp_path))
+    query = InlineQuery(asked(unequal_values), str(tmp_path))
     with pytest.raises(RestartError, match="its code has changed"):
         InlineQuery(asked(equal_values), str(tmp_path))
 

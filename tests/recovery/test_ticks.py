@@ -174,7 +174,7 @@ def test_a_stream_with_unread_rows_is_not_idle(tmp_path: Path, ordering: Orderin
     assert sorted(pairs(query)) == [(0, 0), (0, 1), (60, 55), (60, 62), (61, 55), (61, 62), (62, 55), (62, 62)]
 
 
-def test_a_stream_that_returns_is_held_to_the_watermark_it_took_while_it_was_idle(tmp_path: Path) -> None:
+def test_a_stream_that_returns_keeps_the_watermark_it_took_while_it_was_idle(tmp_path: Path) -> None:
     clock = ManualClock()
     query = start(tmp_path, clock)
     query.run(0, {"a": rows(0), "b": rows(0)})

@@ -275,13 +275,13 @@ def working(v: pa.Array, d: pa.Array) -> Any:
 
 
 def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function as it is after its body was mended: under its old name."""
+    """A function as it is after its body was corrected: under its old name."""
 
-    def mended(v: pa.Array, d: pa.Array) -> Any:
+    def corrected(v: pa.Array, d: pa.Array) -> Any:
         return function(v, d)
 
-    mended.__name__ = name
-    return mended
+    corrected.__name__ = name
+    return corrected
 
 
 @pytest.mark.parametrize(

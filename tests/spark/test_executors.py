@@ -83,7 +83,7 @@ def fail(_: SparkSession, __: int) -> bool:
 
 
 @pytest.mark.parametrize(("request_total", "reason"), [(refuse, "did not take the request"), (fail, "not today")])
-def test_a_refusal_is_told_and_stops_nothing(
+def test_a_refusal_is_reported_and_stops_nothing(
     query: braid.Join,
     place: Place,
     monkeypatch: pytest.MonkeyPatch,

@@ -102,7 +102,7 @@ def test_other_missing_attributes_stay_missing(live: DataFrame) -> None:
         ("id", "timestamp_seconds('id')), or timestamp_millis"),
     ],
 )
-def test_times_of_other_types_are_told_how_to_become_timestamps(live: DataFrame, column: str, hint: str) -> None:
+def test_times_of_other_types_get_a_hint_how_to_become_timestamps(live: DataFrame, column: str, hint: str) -> None:
     with pytest.raises(errors.StreamError) as caught:
         braid.stream("o", live, time=column, window="1 s")
     assert hint in str(caught.value)

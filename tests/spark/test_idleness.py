@@ -108,7 +108,7 @@ def test_downtime_is_no_silence(feed: Callable[..., Feed], place: Place) -> None
     assert set(place.rows()) == together
 
 
-def test_a_look_at_the_sources_tells_which_streams_have_unread_rows(
+def test_a_look_at_the_sources_finds_which_streams_have_unread_rows(
     spark: SparkSession, feed: Callable[..., Feed], tmp_path: Path
 ) -> None:
     """Files come one a trigger; the last frame reads its source whole, and two streams share one source."""

@@ -16,21 +16,20 @@ from typing import Any
 
 from braid.control.aggregate_state import new_aggregate
 from braid.control.elasticity import Elasticity
-from braid.control.fanouts import fanouts_after
 from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
-from braid.control.watermarks import StepTimes, advance_marks, decide_times, latest_times
+from braid.control.watermarks import StepTimes, decide_times, latest_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, newest_times
 from braid.engine.history import History
-from braid.engine.loads import subgroup_loads
-from braid.engine.ordered.keeper import OrderedStep, OrderKeeper, marks_after_flush, with_pending_rows
+from braid.engine.next_manifest import next_manifest, with_order
+from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
-from braid.engine.probe import LookedUp, layouts_of, look_up
+from braid.engine.probe import look_up
 from braid.engine.progress import Phases, step_progress
 from braid.engine.restart.consistency import require_same_rows
 from braid.engine.rounds import require_success
@@ -38,11 +37,11 @@ from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
 from braid.engine.step_names import failing_in, name_step
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
-from braid.optimizer.trees import derivation, in_shape
+from braid.optimizer.trees import in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import DeltaRecord, Manifest, Mark, Move
+from braid.state.manifest import DeltaRecord, Manifest, Mark
 from braid.state.ownership import Ownership
 
 
@@ -228,7 +227,7 @@ class StepRunner:
             moves = self._sink.deliver(delta.step, self._owner.number, files)
         # 3. Commit.
         with phases.phase("commit"):
-            manifest = self._next_manifest(delta, looked, moves)
+            manifest = next_manifest(self._plan, previous, delta, self._run, looked, moves)
             progress = step_progress(
                 looked.plan, delta, batch, manifest, looked.found.reports, looked.exchanged_bytes, phases
             )
@@ -236,7 +235,7 @@ class StepRunner:
                 manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesMoved"])
             if ordered is not None:
-                manifest = _with_order(self._plan, manifest, delta, ordered)
+                manifest = with_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
             progress["adaptations"] += requests + self._history.withdrawal(delta.step)
             manifest = self._history.commit(replace(manifest, progress=progress))
@@ -316,50 +315,3 @@ class StepRunner:
         summed = self._plan.ordered and self._plan.aggregation is not None
         aggregate = (self.manifest.aggregate or new_aggregate(self._cluster.slots)) if summed else None
         return self._keeper.emit(self.manifest, delta, ranked, aggregate, reports, self._now_ms)
-
-    def _next_manifest(self, delta: DeltaRecord, looked: LookedUp, moves: tuple[Move, ...]) -> Manifest:
-        before, reports = self.manifest, looked.found.reports
-        layouts = layouts_of(before, delta, looked.blocks)
-        times = StepTimes(delta.watermarks, delta.idle)
-        return Manifest(
-            step=delta.step,
-            batch=delta.batch,
-            run=self._run,
-            written_ms=delta.now_ms,
-            marks=advance_marks(before.marks, times, delta.newest, delta.now_ms, delta.blocks),
-            layouts=layouts,
-            blocks=looked.blocks,
-            next_row_id=delta.next_row_id,
-            moves=(*delta.late_files, *moves),
-            dropped=looked.dropped,
-            fanouts=fanouts_after(looked.plan, before, delta.join_orders, reports),
-            aggregate=before.aggregate,
-            order_state=before.order_state,
-            loads=subgroup_loads(self._plan, layouts, reports) or before.loads,
-            pressures=delta.pressures,
-            checked_ms=delta.checked_ms,
-            derivation=derivation(looked.plan),
-            key_counts=delta.key_counts,
-            late_rows=tuple(
-                known + late
-                for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
-            ),
-            planned=delta.planned,
-        )
-
-
-def _with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:
-    """The manifest with the order state."""
-    marks = marks_after_flush(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
-    return replace(
-        manifest,
-        marks=marks,
-        blocks=tuple(
-            with_pending_rows(plan, block, delta, ordered.order_state.frontier_us)
-            if block.stream < len(plan.streams)
-            else block
-            for block in manifest.blocks
-        ),
-        order_state=ordered.order_state,
-        dropped=(*manifest.dropped, *ordered.released.dropped),
-    )

@@ -93,7 +93,7 @@ def instants(chance: random.Random) -> list[datetime]:
 
 
 @pytest.mark.parametrize("in_zone", ZONES, indirect=True)
-def test_no_match_lies_outside_the_derived_bounds(spark: SparkSession, in_zone: str) -> None:
+def test_no_match_lies_outside_the_implied_bounds(spark: SparkSession, in_zone: str) -> None:
     seed = f"implied {in_zone}"
     chance = random.Random(seed)
     times = spark.createDataFrame([(time,) for time in instants(chance)], "ts timestamp")

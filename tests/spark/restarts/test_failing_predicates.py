@@ -174,11 +174,11 @@ CORRECTED: dict[str, tuple[tuple[str, str], tuple[str, str], Callable[[Any, Any]
 
 @pytest.mark.parametrize("case", CORRECTED)
 def test_a_correction_takes_over_the_step_that_failed(table: Table, case: str) -> None:
-    (broken, selected), (mended, selection), keep = CORRECTED[case]
+    (broken, selected), (corrected, selection), keep = CORRECTED[case]
     fail(table, broken, select=(selected,))
-    run = table.run(mended, select=(selection,))
+    run = table.run(corrected, select=(selection,))
     assert [step["batchId"] for step in run.recentProgress] == [1]
     assert table.results() == every_pair(keep)
-    table.run(mended, select=(selection,))
+    table.run(corrected, select=(selection,))
     with pytest.raises(errors.RestartError):
         table.run(broken, select=(selected,))

@@ -69,7 +69,7 @@ def test_a_query_started_again_in_the_same_session_takes_over(
     check_answer(inputs, job)
 
 
-def test_a_batch_that_spark_planned_anew_is_refused(spark: SparkSession, inputs: Inputs, tmp_path: Path) -> None:
+def test_a_batch_that_spark_planned_again_is_refused(spark: SparkSession, inputs: Inputs, tmp_path: Path) -> None:
     """Spark's part of the checkpoint is one batch older than Braid's, and other files have come since."""
     source = tmp_path / "input"
     feed(inputs, source, range(2))

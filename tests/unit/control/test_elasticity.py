@@ -35,7 +35,7 @@ def test_units_are_rounded_away_from_zero(load: float, count: int, change: int) 
     assert units_to_change(SETTINGS, load, count) == change
 
 
-def test_a_wish_is_granted_when_it_was_uttered_often_enough_in_a_row() -> None:
+def test_a_vote_counts_when_it_was_cast_often_enough_in_a_row() -> None:
     grown = checks(EIGHT, [(330, 330)] * 4)
     assert [layout.units for layout in grown] == [(4, 4), (4, 4), (6, 6), (6, 6)]
 
@@ -45,7 +45,7 @@ def test_short_fluctuations_move_nothing() -> None:
     assert {layout.units for layout in checks(EIGHT, wavering)} == {(4, 4)}
 
 
-def test_a_load_that_turns_starts_counting_anew() -> None:
+def test_a_load_that_turns_starts_counting_again() -> None:
     assert checks(EIGHT, [(330, 240), (330, 240), (100, 240), (100, 240)])[-1].units == (4, 4)
     assert checks(EIGHT, [(330, 240), (330, 240), (100, 240), (100, 240), (100, 240)])[-1].units == (1, 4)
 
@@ -67,7 +67,7 @@ def test_sides_and_subgroups_decide_alone() -> None:
     assert "adds 2 of 2 units at a load of 95%" in decided.scalings[0].describe("r")
 
 
-def test_bounds_hold_and_a_wish_they_forbid_is_no_scaling() -> None:
+def test_bounds_hold_and_a_vote_they_forbid_is_no_scaling() -> None:
     bounded = replace(SETTINGS, patience=1, min_units=3, max_units=5)
     assert checks(EIGHT, [(2000, 0)], bounded)[-1].units == (5, 3)
     decided = decide_scaling(bounded, Layout(0, "biclique", (5, 3), (1, 1)), {(0, 0): 2000, (1, 0): 0}, ())

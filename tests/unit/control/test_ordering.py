@@ -101,13 +101,13 @@ def test_an_alpha_of_zero_never_holds_rows_once_lookups_were_seen() -> None:
     assert choose_buffered(eager, waiting("results", 0.0), 1) == ("results", ())
 
 
-def test_nothing_fades_while_the_frontier_stands() -> None:
+def test_nothing_decays_while_the_frontier_stands() -> None:
     seen = pace(10.0, (10.0, 100.0), (1.0, 2.0), compared=50.0)
     after = blend(seen, seconds=3.0, rows=(0, 30), busy=(0.0, 0.5), compared=7, moved=False)
     assert after == Pace(13.0, (10.0, 130.0), (1.0, 2.5), 57.0, 3.0)
 
 
-def test_the_past_fades_by_the_time_since_the_frontier_moved_last() -> None:
+def test_the_past_decays_by_the_time_since_the_frontier_moved_last() -> None:
     seen = Pace(10.0, (10.0, 100.0), (1.0, 2.0), 50.0, 0.5)
     after = blend(seen, seconds=0.5, rows=(1, 5), busy=(0.1, 0.2), compared=7, moved=True)
     kept = math.exp(-1.0 / MEMORY_SECONDS)

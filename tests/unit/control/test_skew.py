@@ -115,7 +115,7 @@ def test_nothing_is_decided_of_few_rows_or_of_a_fixed_layout() -> None:
     assert tiny is None
 
 
-def test_counts_fade_and_the_most_frequent_are_kept() -> None:
+def test_counts_decay_and_the_most_frequent_are_kept() -> None:
     first = add_counts(KeyCounts(), [{"rows": 100, "found": [[7, "seven", 40.0], [8, "eight", 10.0]]}])
     assert first == KeyCounts(100.0, (FrequentKey(7, "seven", 40.0), FrequentKey(8, "eight", 10.0)))
     reports = [{"rows": 50, "found": [[8, "eight", 30.0]]}, {"rows": 50, "found": [[8, "eight", 20.0]]}]
@@ -126,7 +126,7 @@ def test_counts_fade_and_the_most_frequent_are_kept() -> None:
     assert [key.key for key in many.keys] == list(range(199, 199 - KEPT_KEYS, -1))
 
 
-def test_keys_worth_naming() -> None:
+def test_keys_that_are_reported() -> None:
     both = (counts((1, 0.2), (2, 0.05)), counts((3, 0.3), (4, 0.009)))
     assert [(hot.stream, hot.text) for hot in hot_keys(EIGHT, both)] == [(1, "k3"), (0, "k1")]
     assert [hot.text for hot in hot_keys(Layout(0, "partitioned", (100,), (100,)), both)] == ["k3", "k1", "k2"]

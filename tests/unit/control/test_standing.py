@@ -24,7 +24,7 @@ def test_rows_wait_for_the_stream_that_is_behind(tmp_path: Path) -> None:
     assert case.said() == "1 row of w waits for f"
 
 
-def test_results_wait_where_they_are_held(tmp_path: Path) -> None:
+def test_results_wait_where_they_are_buffered(tmp_path: Path) -> None:
     case = WaitingQuery(logical_plan(ordered=True), tmp_path, "filter-order").feed(f=rows(4, 5), w=rows(3))
     assert case.said() == "2 results wait for w"
     assert case.standing.buffered_rows == (0, 0)

@@ -47,7 +47,7 @@ def test_rows_line_up_by_time_and_then_by_all_their_values(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_ruler_admits_the_last_rows_at_any_time(seed: int) -> None:
+def test_a_rank_index_admits_the_last_rows_at_any_time(seed: int) -> None:
     chance = random.Random(seed)
     rows, count = some_rows(chance, 40), chance.randint(1, 9)
     ids = np.array(chance.sample(range(1000), len(rows)))

@@ -97,11 +97,11 @@ def rows_of(made: JoinPlan, stream: int, values: list[tuple[Any, Any]]) -> Rows:
     return Rows(columns, types, len(values))
 
 
-def candidates(made: JoinPlan, head: int, probing: Rows, stored: Rows) -> set[tuple[int, int]]:
+def candidates(made: JoinPlan, delta_stream: int, probing: Rows, stored: Rows) -> set[tuple[int, int]]:
     """What the index of the other stream offers the probing rows."""
-    stream = 1 - head
-    probe = build_probe(made, (head,), stream)
-    ready = prepare(made, (head,), probe, probing, Counters())
+    stream = 1 - delta_stream
+    probe = build_probe(made, (delta_stream,), stream)
+    ready = prepare(made, (delta_stream,), probe, probing, Counters())
     index = made.streams[stream].indexes[probe.index]
     assert index.range is not None
     order = sort_positions(index_keys(made, index, stream, stored), range_values(index.range, stored))

@@ -84,13 +84,13 @@ def test_no_combination_in_the_windows_exceeds_the_bounds(seed: int) -> None:
         limits.append((one, two, offset))
         first, second = draft.streams[one]["ts"], draft.streams[two]["ts"]
         draft.on(less_or_equal(second, add(first, constant(offset, "interval"))))
-    derived = bounds(draft.logical_plan())
+    reaches = bounds(draft.logical_plan())
     for times in product(range(9), repeat=3):
         newest = max(times)
         allowed = all(w is None or newest - t <= w for w, t in zip(windows, times, strict=True))
         if allowed and all(times[two] <= times[one] + offset for one, two, offset in limits):
             for i, j in product(range(3), repeat=2):
-                reach = derived[i][j]
+                reach = reaches[i][j]
                 assert reach is None or times[j] - times[i] <= reach
 
 

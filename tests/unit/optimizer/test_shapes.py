@@ -42,7 +42,7 @@ def test_what_was_seen_counts_first() -> None:
     assert cost == ShapeCost(lookups=(1 + 2 + 1.5) / 3, matches=(2 + 11 + 2.5) / 3, stored=(1 + 2 + 1.5) / 3)
 
 
-def test_a_derived_stream_not_yet_looked_up_is_guessed_from_its_members() -> None:
+def test_an_intermediate_result_not_yet_looked_up_is_guessed_from_its_members() -> None:
     """By sequences a was seen to find 3 of b, and after it 2 of c."""
     seen = (Fanout(0, 1, (0,), 1e6, 3e6), Fanout(0, 2, (0, 1), 1e6, 2e6))
     cost = tree_cost(in_shape(chain(), (0, 1, 2)), seen)

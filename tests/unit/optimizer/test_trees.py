@@ -1,4 +1,4 @@
-"""Trees: their order, who looks what up, who sees which step, and how long derived rows live."""
+"""Trees: their order, who looks what up, who sees which step, and how long intermediate rows are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from braid.testing import Draft
 from braid.testing.expressions import constant, equal, less_or_equal, subtract, within
 
 CHAIN_TREE = (0, 1, 2)
-DERIVED = 3
+INTERMEDIATE = 3
 
 
 def chain(*windows_us: int | None) -> JoinPlan:
@@ -66,10 +66,10 @@ def test_two_streams_have_no_tree() -> None:
     assert Biclique(2, shape="tree").layout(plan, 2) == Biclique(2).layout(plan, 2)
 
 
-def test_a_head_looks_up_what_is_below_it_at_once_and_then_the_streams_above() -> None:
-    assert tree_orders(in_shape(chain(10, 10, 10), CHAIN_TREE)) == ((DERIVED,), (2, 0), (1, 0))
+def test_a_delta_stream_looks_up_what_is_below_it_at_once_and_then_the_streams_above() -> None:
+    assert tree_orders(in_shape(chain(10, 10, 10), CHAIN_TREE)) == ((INTERMEDIATE,), (2, 0), (1, 0))
     plan = in_shape(star(), (2, 0, 3, 1))
-    assert [derived.members for derived in plan.intermediate] == [(0, 3, 1), (3, 1)]
+    assert [one.members for one in plan.intermediate] == [(0, 3, 1), (3, 1)]
     assert tree_orders(plan) == ((5, 2), (3, 0, 2), (4,), (1, 0, 2))
     assert rebuild_orders(plan) == ((), (3, 0), (), ())
 
@@ -83,48 +83,48 @@ def test_all_sequences_end_in_the_same_round() -> None:
     assert sequences[2].after(0) == (2, 3)
 
 
-def test_a_head_sees_its_own_step_of_the_streams_above_it_only() -> None:
+def test_a_delta_stream_sees_its_own_step_of_the_streams_above_it_only() -> None:
     plan = in_shape(star(), (2, 0, 3, 1))
-    above = [[other for other in range(6) if plan.comes_before(other, head)] for head in range(4)]
+    above = [[other for other in range(6) if plan.comes_before(other, delta_stream)] for delta_stream in range(4)]
     assert above == [[2], [0, 2, 3], [], [0, 2]]
 
 
-def test_a_conjunct_inside_a_derived_stream_is_not_decided_again() -> None:
+def test_a_conjunct_inside_an_intermediate_result_is_not_decided_again() -> None:
     """b.k = c.k is an exact key, so that only a's band is left for a's lookup."""
     plan = in_shape(chain(10, 10, 10), CHAIN_TREE)
-    head = build_probe_orders(plan, tree_orders(plan))[0]
-    assert [(probe.access, probe.checks) for probe in head.probes] == [("band", (0,))]
+    first = build_probe_orders(plan, tree_orders(plan))[0]
+    assert [(probe.access, probe.checks) for probe in first.probes] == [("band", (0,))]
 
 
-def test_a_derived_row_lives_as_long_as_the_member_that_ends_first() -> None:
+def test_an_intermediate_row_lives_as_long_as_the_member_that_ends_first() -> None:
     """b's row at 100 may join a's until 120, c's row at 112 until 117: the pair ends at 117."""
     plan = in_shape(chain(50, 20, 5), CHAIN_TREE)
-    assert plan.reaches(DERIVED) == ((0, 20),)
-    assert row_times(plan, DERIVED, times(b=100, c=112)).tolist() == [117 - 20]
-    assert row_times(plan, DERIVED, times(b=100, c=118)).tolist() == [120 - 20]
-    assert not is_expired(plan, DERIVED, 97, (117, 0, 0))
-    assert is_expired(plan, DERIVED, 97, (118, 0, 0))
-    assert not is_expired(plan, DERIVED, 97, (None, 999, 999))
-    assert oldest_useful(plan, DERIVED, (117, None, None)) == 97
+    assert plan.reaches(INTERMEDIATE) == ((0, 20),)
+    assert row_times(plan, INTERMEDIATE, times(b=100, c=112)).tolist() == [117 - 20]
+    assert row_times(plan, INTERMEDIATE, times(b=100, c=118)).tolist() == [120 - 20]
+    assert not is_expired(plan, INTERMEDIATE, 97, (117, 0, 0))
+    assert is_expired(plan, INTERMEDIATE, 97, (118, 0, 0))
+    assert not is_expired(plan, INTERMEDIATE, 97, (None, 999, 999))
+    assert oldest_useful(plan, INTERMEDIATE, (117, None, None)) == 97
     assert archive_periods(plan) == (5, 2, 1, 2)
 
 
-def test_a_member_that_is_kept_for_ever_does_not_end_a_derived_row() -> None:
+def test_a_member_that_is_kept_forever_does_not_end_an_intermediate_row() -> None:
     plan = in_shape(chain(50, None, 5), CHAIN_TREE)
-    assert row_times(plan, DERIVED, times(b=-1000, c=112)).tolist() == [112]
-    assert plan.reaches(DERIVED) == ((0, 5),)
+    assert row_times(plan, INTERMEDIATE, times(b=-1000, c=112)).tolist() == [112]
+    assert plan.reaches(INTERMEDIATE) == ((0, 5),)
     unbounded = in_shape(chain(50, None, None), CHAIN_TREE)
-    assert unbounded.reaches(DERIVED) == ((0, None),)
-    assert not is_expired(unbounded, DERIVED, 0, (10**9, 10**9, 10**9))
+    assert unbounded.reaches(INTERMEDIATE) == ((0, None),)
+    assert not is_expired(unbounded, INTERMEDIATE, 0, (10**9, 10**9, 10**9))
 
 
-def test_bounds_of_event_times_end_a_derived_row_before_its_window() -> None:
+def test_bounds_of_event_times_end_an_intermediate_row_before_its_window() -> None:
     draft = Draft()
     a, b, c = (draft.stream(name, {"k": "bigint"}, window_us=100) for name in "abc")
     draft.on(equal(b["k"], c["k"])).on(less_or_equal(subtract(a["ts"], constant(7, "interval")), b["ts"]))
     plan = in_shape(build_plan(draft.logical_plan()), CHAIN_TREE)
-    assert row_times(plan, DERIVED, times(b=100, c=150)).tolist() == [107 - 100]
-    assert is_expired(plan, DERIVED, 7, (108, 0, 0))
+    assert row_times(plan, INTERMEDIATE, times(b=100, c=150)).tolist() == [107 - 100]
+    assert is_expired(plan, INTERMEDIATE, 7, (108, 0, 0))
 
 
 def test_times_never_lie_after_those_of_bounded_members() -> None:
@@ -132,7 +132,7 @@ def test_times_never_lie_after_those_of_bounded_members() -> None:
     for _ in range(50):
         plan = in_shape(chain(*(int(us) for us in random_.integers(0, 30, 3))), CHAIN_TREE)
         b, c = (int(time) for time in random_.integers(0, 100, 2))
-        assert row_times(plan, DERIVED, times(b=b, c=c))[0] <= min(b, c)
+        assert row_times(plan, INTERMEDIATE, times(b=b, c=c))[0] <= min(b, c)
 
 
 def test_what_is_stored_belongs_to_its_tree_and_predicates() -> None:

@@ -45,12 +45,12 @@ def test_every_pair_that_may_match_meets_exactly_once(seed: int) -> None:
     layout = random_layout(chance, streams)
     keys = [np.array([chance.randint(-5, 5) for _ in range(20)], np.int64) for _ in range(streams)]
     stored = [places(layout, stream, keys[stream], chance.randint(0, 99)) for stream in range(streams)]
-    for head in range(streams):
-        for other in (stream for stream in range(streams) if stream != head):
-            for row, copies in enumerate(stored[head]):
+    for delta_stream in range(streams):
+        for other in (stream for stream in range(streams) if stream != delta_stream):
+            for row, copies in enumerate(stored[delta_stream]):
                 for partner, partners in enumerate(stored[other]):
                     meetings = sum(route == visited for _, route in copies for _, visited in partners)
-                    same_key = keys[head][row] == keys[other][partner]
+                    same_key = keys[delta_stream][row] == keys[other][partner]
                     assert meetings == 1 if same_key or not layout.by_key else meetings <= 1
 
 

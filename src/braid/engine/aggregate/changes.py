@@ -17,6 +17,7 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import AggregateCommand
 from braid.engine.ordered.release import (
     Released,
+    SortedBlocks,
     arrived_first,
     buffered_blocks,
     newest_released,
@@ -49,17 +50,7 @@ def release_changes(
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
         return Released([], 0, None, found.staying, found.unneeded(found.staying), {}), unchanged(aggregate, reports)
-    command = AggregateCommand(
-        step=delta.step,
-        run=run,
-        aggregate=aggregate,
-        partials=tuple(source for _, source in found.due),
-        compacted=decide_compaction(aggregate, sum(block.rows for block, _ in found.due)) if found.due else (),
-        newest_us=None,
-        forget_us=forgettable_in_order(plan, delta.frontier_us),
-        until_us=until_us,
-        rewritten=tuple(block.file for block in found.compacted),
-    )
+    command = _command(plan, aggregate, delta, run, found, until_us)
     answers = cluster.update_aggregate(command)
     require_success(answers)
     changed = buffered_blocks(answers, delta.now_ms)
@@ -79,3 +70,20 @@ def release_changes(
     updated = aggregate_after(command, answers)
     moved = replace(updated.aggregate, newest_us=later(aggregate.newest_us, newest))
     return released, replace(unchanged(moved, reports), reports=answers, dropped=updated.dropped)
+
+
+def _command(
+    plan: JoinPlan, aggregate: AggregateState, delta: DeltaRecord, run: str, found: SortedBlocks, until_us: int
+) -> AggregateCommand:
+    """Add the due partial aggregates up to `until_us` to the aggregate state."""
+    return AggregateCommand(
+        step=delta.step,
+        run=run,
+        aggregate=aggregate,
+        partials=tuple(source for _, source in found.due),
+        compacted=decide_compaction(aggregate, sum(block.rows for block, _ in found.due)) if found.due else (),
+        newest_us=None,
+        forget_us=forgettable_in_order(plan, delta.frontier_us),
+        until_us=until_us,
+        rewritten=tuple(block.file for block in found.compacted),
+    )

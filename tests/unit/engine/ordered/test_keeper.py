@@ -90,7 +90,7 @@ def test_rows_have_waited_until_they_were_released(tmp_path: Path, monkeypatch: 
     assert waited["p99Ms"] >= 700.0
 
 
-def test_results_that_held_rows_find_are_as_late_as_these(tmp_path: Path) -> None:
+def test_results_that_buffered_rows_find_are_as_late_as_these(tmp_path: Path) -> None:
     """A batch lets its first half out at once, and the half of one stream that waited for it since the batch before."""
     feed = Feed(tmp_path, ManualClock(1), Ordering("sync-filter", 0.3))
     feed.batch(1000)

@@ -18,11 +18,11 @@ from braid.plan.aggregation import Aggregation, Call, Function
 def history(values: list[Any], kind: pa.DataType, wanted: pa.DataType, function: Function) -> list[Any]:
     """The changes of one group whose result at every time brings one value."""
     schema = pa.schema([("value", wanted)])
-    summary = Aggregation(0, (Call(function, (0,)),), None, "batched", "result", True, schema, ordered=True)
+    aggregation = Aggregation(0, (Call(function, (0,)),), None, "batched", "result", True, schema, ordered=True)
     times = pa.array(range(len(values)), pa.int64())
     results = pa.RecordBatch.from_arrays([pa.array(values, kind), times], names=["value", TIME])
-    (fresh,) = unit_rows(summary, results)
-    found, when = changes(summary, fresh.slice(0, 0), fresh, Clock(np.zeros(0, np.int64), None), {})
+    (fresh,) = unit_rows(aggregation, results)
+    found, when = changes(aggregation, fresh.slice(0, 0), fresh, Clock(np.zeros(0, np.int64), None), {})
     assert found.schema == schema
     return list(zip(found.column(0).to_pylist(), when.tolist(), strict=True))
 

@@ -1,0 +1,64 @@
+"""The manifest that commits a step: the state after it, from the state before and what the step did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from braid.control.fanouts import fanouts_after
+from braid.control.watermarks import StepTimes, advance_marks
+from braid.engine.loads import subgroup_loads
+from braid.engine.ordered.keeper import OrderedStep, marks_after_flush, with_pending_rows
+from braid.engine.probe import LookedUp, layouts_of
+from braid.optimizer.trees import derivation
+from braid.plan.join import JoinPlan
+from braid.state.manifest import DeltaRecord, Manifest, Move
+
+
+def next_manifest(
+    plan: JoinPlan, before: Manifest, delta: DeltaRecord, run: str, looked: LookedUp, moves: tuple[Move, ...]
+) -> Manifest:
+    """The state after a step; the aggregate and order state are still those before it."""
+    layouts = layouts_of(before, delta, looked.blocks)
+    times = StepTimes(delta.watermarks, delta.idle)
+    return Manifest(
+        step=delta.step,
+        batch=delta.batch,
+        run=run,
+        written_ms=delta.now_ms,
+        marks=advance_marks(before.marks, times, delta.newest, delta.now_ms, delta.blocks),
+        layouts=layouts,
+        blocks=looked.blocks,
+        next_row_id=delta.next_row_id,
+        moves=(*delta.late_files, *moves),
+        dropped=looked.dropped,
+        fanouts=fanouts_after(looked.plan, before, delta.join_orders, looked.found.reports),
+        aggregate=before.aggregate,
+        order_state=before.order_state,
+        loads=subgroup_loads(plan, layouts, looked.found.reports) or before.loads,
+        pressures=delta.pressures,
+        checked_ms=delta.checked_ms,
+        derivation=derivation(looked.plan),
+        key_counts=delta.key_counts,
+        late_rows=tuple(
+            known + late
+            for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
+        ),
+        planned=delta.planned,
+    )
+
+
+def with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:
+    """The manifest with the order state after the step."""
+    marks = marks_after_flush(plan, manifest.marks, ordered.order_state.frontier_us) if delta.flush else manifest.marks
+    return replace(
+        manifest,
+        marks=marks,
+        blocks=tuple(
+            with_pending_rows(plan, block, delta, ordered.order_state.frontier_us)
+            if block.stream < len(plan.streams)
+            else block
+            for block in manifest.blocks
+        ),
+        order_state=ordered.order_state,
+        dropped=(*manifest.dropped, *ordered.released.dropped),
+    )
