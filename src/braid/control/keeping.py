@@ -37,11 +37,15 @@ def decide_rewrites(
     layouts: Sequence[Layout],
     watermarks: Sequence[int | None],
 ) -> tuple[Merge, ...]:
-    """The blocks to rewrite: those that move to another layout, and small ones that are merged."""
+    """The blocks to rewrite: those that move to another layout, and small ones that are merged.
+
+    Rows that were stored for other keys or sort orders are not merged: their layout says how they are sorted.
+    """
     marks = useful_marks(manifest, watermarks)
     moves = decide_moves(plan, live, layouts, marks, MERGE_ROWS_PER_STEP)
     moving = {file for move in moves for file in move.files}
-    others = [block for block in live if block.file not in moving]
+    alike = {layout.epoch for layout in layouts if layout.stored_as == layouts[-1].stored_as}
+    others = [block for block in live if block.file not in moving and block.epoch in alike]
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
     return (*moves, *decide_merges(plan, others, marks, MERGE_ROWS_PER_STEP, archive, outranked))
 

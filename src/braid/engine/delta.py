@@ -58,11 +58,30 @@ def delta_of(
         adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
-        key_counts=_key_counts(plan, manifest, reports),
+        key_counts=_key_counts(plan, manifest, layout, reports),
         follows=identity_of(manifest),
         planned=start.planned,
     )
     return delta if decision is None else _with_decision(delta, decision, reports)
+
+
+def for_storage_of(
+    plan: JoinPlan, chosen: Layout, manifest: Manifest, delta: DeltaRecord
+) -> tuple[Manifest, DeltaRecord]:
+    """A step that was recorded by a query with other keys or sort orders, as the `chosen` layout continues it.
+
+    Its rows become rows of an older layout, which every row visits. This follows from the record and the query alone,
+    so a replay decides the same; without such a difference both records are returned unchanged.
+    """
+    if delta.layout.stored_as == chosen.stored_as:
+        return manifest, delta
+    tree = delta.layout.tree if chosen.tree is not None and delta.layout.tree is not None else chosen.tree
+    layout = replace(chosen, epoch=max(delta.layout.epoch, manifest.layout.epoch) + 1, tree=tree)
+    older = [known for known in manifest.layouts if known.epoch != delta.layout.epoch]
+    # The last one is the layout of the manifest, whose tree its intermediate results have.
+    layouts = (delta.layout, *older) if delta.layout.epoch > manifest.layout.epoch else (*older, delta.layout)
+    join_orders = _join_orders(in_shape(plan, tree), manifest)
+    return replace(manifest, layouts=layouts), replace(delta, layout=layout, join_orders=join_orders, key_counts=())
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
@@ -98,8 +117,9 @@ def _total(reports: Reports, stream: int, what: str) -> int:
     return sum(report[what] for report in reports if report["stream"] == stream)
 
 
-def _key_counts(plan: JoinPlan, manifest: Manifest, reports: Reports) -> tuple[KeyCounts, ...]:
-    before = manifest.key_counts or (KeyCounts(),) * len(plan.streams)
+def _key_counts(plan: JoinPlan, manifest: Manifest, layout: Layout, reports: Reports) -> tuple[KeyCounts, ...]:
+    known = manifest.key_counts if manifest.layout.stored_as == layout.stored_as else ()
+    before = known or (KeyCounts(),) * len(plan.streams)
     seen = [[r["keys"] for r in reports if r["stream"] == stream.number] for stream in plan.streams]
     return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
 

@@ -24,7 +24,7 @@ from braid.control.watermarks import StepTimes, decide_times, latest_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
-from braid.engine.delta import Start, delta_of, newest_times
+from braid.engine.delta import Start, delta_of, for_storage_of, newest_times
 from braid.engine.history import History
 from braid.engine.next_manifest import next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
@@ -32,6 +32,7 @@ from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import look_up
 from braid.engine.progress import Phases, step_progress
 from braid.engine.restart.consistency import require_same_rows
+from braid.engine.restart.fingerprint import storage_digest
 from braid.engine.rounds import require_success
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
@@ -80,7 +81,7 @@ class StepRunner:
         self._owner = owner
         self._run = owner.run
         self._now_ms = now_ms
-        self._layout = layout
+        self._layout = replace(layout, stored_as=storage_digest(plan))
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
         self._requested_epoch: int | None = None
@@ -209,6 +210,7 @@ class StepRunner:
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
         previous = self.manifest
+        self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta)
         requests = self._request_cores(delta.layout)
         batch = delta.batch if delta.batch > previous.batch else None
         failing = partial(failing_in, self._plan, name_step(delta.step, batch, delta.planned))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.rows import Pairs, Rows
-from braid.plan.join import Index, JoinPlan, KeyPart, part_column
+from braid.plan.join import Index, JoinPlan, KeyPart
 
 Keys = npt.NDArray[np.int64]
 
@@ -39,8 +39,9 @@ def part_keys(part: KeyPart, stream: int, rows: Rows | Pairs) -> Keys:
     side = part.side_of(stream)
     if side is None:
         raise KeyError(f"stream {stream} has no side in key part {part.number}")
-    if not part.exact or side.expression is None:
-        return np.asarray(rows.vector(part_column(part.number, stream)).values)
+    hashed = part.hash_column(stream)
+    if hashed is not None or side.expression is None:
+        return np.asarray(rows.vector(str(hashed)).values)
     return value_keys(np.asarray(evaluate(side.expression, rows.vector).values))
 
 

@@ -19,7 +19,7 @@ from braid.optimizer.indexes import build_indexes
 from braid.optimizer.keys import build_parts, common_part
 from braid.optimizer.retention import Bounds, check_auto_windows, derive_bounds
 from braid.plan.expressions import Call, Column, Expression, columns_of
-from braid.plan.join import JoinPlan, KeyPart, StreamPlan, id_column, part_column
+from braid.plan.join import JoinPlan, KeyPart, StreamPlan, id_column
 from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct
 
@@ -113,8 +113,9 @@ def _required(conjuncts: tuple[Conjunct, ...], parts: tuple[KeyPart, ...], strea
                 if column.stream == stream:
                     names[column.name] = None
     for part in parts:
-        if stream in part.streams and not part.exact and not part.null_safe:
-            names[part_column(part.number, stream)] = None
+        hashed = part.hash_column(stream)
+        if hashed is not None and not part.null_safe:
+            names[hashed] = None
     return tuple(names)
 
 
@@ -137,10 +138,7 @@ def _is_strict(expression: Expression) -> bool:
 
 def _stored_schema(stream: LogicalStream, plan: StreamPlan, parts: tuple[KeyPart, ...]) -> pa.Schema:
     fields = [stream.schema.field(column.name) for column in plan.columns]
-    hashes = [
-        pa.field(part_column(part.number, stream.number), pa.int64())
-        for part in parts
-        if stream.number in part.streams and not part.exact
-    ]
+    columns = dict.fromkeys(part.hash_column(stream.number) for part in parts)
+    hashes = [pa.field(name, pa.int64()) for name in columns if name is not None]
     ids = [] if stream.window_rows is None else [pa.field(id_column(stream.number), pa.int64())]
     return pa.schema([*fields, *hashes, *ids])

@@ -6,8 +6,8 @@ Biclique: one route for everything (random), or routes by key (ContRand), distri
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 
-Between two layouts that place by key, a row visits the routes that may contain its key. Between other layouts routes
-are not related, and every row visits every row; only the primary copy of a row is visited.
+Between two layouts that place by the same key, a row visits the routes that may contain its key. Between other layouts
+routes are not related, and every row visits every row; only the primary copy of a row is visited.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def is_primary(layout: Layout, stream: int, unit: int) -> bool:
 
 def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None:
     """The routes of the newest layout whose keys may be stored under a route of an older one; None: all routes."""
-    if not (newest.by_key and older.by_key):
+    if not (newest.by_key and older.by_key) or newest.stored_as != older.stored_as:
         return None
     shared = math.gcd(newest.routes, older.routes)
     return frozenset(number for number in range(newest.routes) if number % shared == route % shared)

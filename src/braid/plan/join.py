@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
+import xxhash
 
 from braid.plan.aggregation import Aggregation
 from braid.plan.expressions import Column, Expression
@@ -26,11 +27,6 @@ EXPECTED_MATCHES: dict[Access, float] = {
 }
 RESULT_TIME = "result_time"
 KEEP = "#keep"
-
-
-def part_column(part: int, stream: int) -> str:
-    """The column with the hash of a key part whose values do not fit 64 bits."""
-    return f"#{part}:{stream}"
 
 
 def id_column(stream: int) -> str:
@@ -98,6 +94,16 @@ class KeyPart:
     @property
     def streams(self) -> frozenset[int]:
         return frozenset(side.stream for side in self.sides)
+
+    def hash_column(self, stream: int) -> str | None:
+        """The column with the hashes of a stream's side; None without one, and for exact keys.
+
+        It is named by what is hashed: stored hashes keep their meaning when a corrected query numbers its parts anew.
+        """
+        side = self.side_of(stream)
+        if side is None or self.exact:
+            return None
+        return f"#{xxhash.xxh3_64_hexdigest(f'{self.null_safe} {side.sql}'.encode())}:{stream}"
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,11 @@ class JoinPlan:
     def row_based(self) -> tuple[int, ...]:
         """The streams with row-based windows."""
         return tuple(stream.number for stream in self.streams if stream.window_rows is not None)
+
+    def hashed(self, stream: int) -> dict[str, KeyPart]:
+        """The columns with hashes of a stream's keys, each with a part that reads it."""
+        named = ((part.hash_column(stream), part) for part in self.parts)
+        return {name: part for name, part in named if name is not None}
 
     def members(self, number: int) -> tuple[int, ...]:
         """The streams whose rows a stored row combines: the stream itself, or those of an intermediate result."""

@@ -21,6 +21,7 @@ class Layout:
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. `tree` is the order of the streams
     in a tree of bicliques, in which an intermediate result is stored on the side of its first member; None: sequences.
+    `stored_as` identifies the keys, sort orders and columns of the rows: a corrected query may need others.
     """
 
     epoch: int
@@ -31,6 +32,7 @@ class Layout:
     sizes: tuple[tuple[int, ...], ...] | None = None
     most_groups: tuple[int, ...] | None = None
     tree: tuple[int, ...] | None = None
+    stored_as: str = ""
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Layout:
@@ -64,7 +66,8 @@ class Layout:
 
     def started_by(self, chosen: Layout) -> bool:
         """Whether the chosen layout may have become this one by changes of subgroups for hot keys."""
-        return chosen.most_groups is not None and self.most_groups == chosen.most_groups
+        same = self.most_groups == chosen.most_groups and self.stored_as == chosen.stored_as
+        return chosen.most_groups is not None and same
 
     @property
     def routes(self) -> int:

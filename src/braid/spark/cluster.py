@@ -34,7 +34,8 @@ from braid.engine.commands import (
 from braid.engine.tasks.watching import noted_death
 from braid.engine.tasks.work import Locations, report_row, run_ingest
 from braid.errors import PredicateError, QueryError, shortened
-from braid.plan.join import KEEP, JoinPlan, part_column
+from braid.plan.expressions import Column
+from braid.plan.join import KEEP, JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.executors import request_executors
 from braid.spark.job_failures import WorkerDied, explain_failure
@@ -188,7 +189,9 @@ class IngestFunction:
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:
     """What the JVM evaluates on the rows of the streams: pushed selections, and keys that are expressions."""
     pushed = [plan.conjuncts[number].written for numbers in plan.pushed for number in numbers]
-    keys = [side.sql for part in plan.parts if not part.exact for side in part.sides if side.raises]
+    # Such keys count as safe, but values at the ends of a type can still raise.
+    sides = [side for part in plan.parts if not part.exact for side in part.sides]
+    keys = [side.sql for side in sides if not isinstance(side.expression, Column)]
     return list(dict.fromkeys([*pushed, *keys]))
 
 
@@ -199,11 +202,8 @@ def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
     """
     stream = plan.streams[number]
     flat = frame.select([sf.col(quoted(name)).alias(f"{stream.name}.{name}") for name in frame.columns])
-    extra = []
-    for part in plan.parts:
-        side = part.side_of(number)
-        if side is not None and not part.exact:
-            extra.append(f"{_hash(side.sql, part.null_safe)} AS {quoted(part_column(part.number, number))}")
+    sides = [(name, part.side_of(number), part.null_safe) for name, part in plan.hashed(number).items()]
+    extra = [f"{_hash(side.sql, safe)} AS {quoted(name)}" for name, side, safe in sides if side is not None]
     pushed = [plan.conjuncts[n].sql for n in plan.pushed[number]]
     if pushed:
         extra.append(f"coalesce({' AND '.join(f'({sql})' for sql in pushed)}, false) AS {quoted(KEEP)}")

@@ -30,7 +30,7 @@ from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
 from braid.kernels.rows import Rows
 from braid.plan.expressions import Expression
-from braid.plan.join import KEEP, JoinPlan, KeyPart, part_column
+from braid.plan.join import KEEP, JoinPlan, KeyPart
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.testing.failing import InjectedCrash
@@ -166,10 +166,10 @@ class InlineCluster:
             {column.name: column.type for column in logical.columns},
             flat.num_rows,
         )
-        for part in self._plan.parts:
+        for name, part in self._plan.hashed(stream).items():
             side = part.side_of(stream)
-            if side is not None and side.expression is not None and not part.exact:
-                flat = flat.append_column(part_column(part.number, stream), _hashes(part, side.expression, rows))
+            if side is not None and side.expression is not None:
+                flat = flat.append_column(name, _hashes(part, side.expression, rows))
         if self._plan.pushed[stream]:
             flat = flat.append_column(KEEP, pa.array(self._selected(stream, rows)))
         yield from flat.combine_chunks().to_batches(max_chunksize=self._rows_per_batch)

@@ -1,8 +1,9 @@
 """A corrected query takes over the step in which the query of a checkpoint failed.
 
 Predicates may differ. Selections, groups and aggregates may be computed differently while they keep names, types and
-functions: published and aggregated results stay. The stored rows must serve the new query: their columns, their sort
-orders, and what was filtered out at ingest.
+functions: published and aggregated results stay. The stored rows must have the columns of the new query, and none that
+it needs may have been left out or dropped. Keys and sort orders may differ: new rows are stored under a new layout, and
+visit the rows of older ones wherever they are (`for_storage_of`, `storage_digest`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from braid.engine.restart.differences import unusable
 from braid.engine.restart.fingerprint import fingerprint
-from braid.engine.restart.null_rejection import rejects_nulls
+from braid.engine.restart.null_rejection import columns_in, null_for_nulls_only, rejects_nulls
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
 from braid.plan.logical import LogicalPlan
@@ -27,27 +28,47 @@ def take_over(saved: Record, logical_plan: LogicalPlan) -> tuple[JoinPlan, Recor
     """The plan of a corrected query and its record, or why it cannot take over; [] if it is not a correction.
 
     Selections of one stream are evaluated at ingest if they are unchanged, otherwise all are evaluated in the join. A
-    new predicate may be a key or a range that the stored rows are not sorted by; then it is only checked, for the rest
-    of the checkpoint's life.
+    new predicate whose key is a hash that the stored rows do not have is only checked, for the rest of the checkpoint's
+    life.
     """
+    found: list[str] = []
+    for late, pushdown in _choices(saved, logical_plan):
+        plan = build_plan(only_checked(logical_plan, late), pushdown)
+        record = {**fingerprint(logical_plan, plan, pushdown), LATE: late}
+        if not _is_correction(saved["query"], record["query"]):
+            return []
+        found = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
+        found += _needed_nulls(saved["storage"], record["storage"], logical_plan)
+        found += _newly_filtered(saved["storage"], record["storage"]) if pushdown else []
+        if not found:
+            return plan, {**record, "storage": _with_earlier(saved["storage"], record["storage"])}
+    return found
+
+
+def _choices(saved: Record, logical_plan: LogicalPlan) -> list[tuple[list[str], bool]]:
+    """Which predicates are only checked, and whether selections are pushed; the last choice needs the least."""
     before, known = known_late(saved), {str(predicate["sql"]) for predicate in saved["query"]["predicates"]}
-    new = [
-        conjunct.sql for conjunct in logical_plan.conjuncts if conjunct.function is None and conjunct.sql not in known
-    ]
-    problems: list[str] = []
-    for late in (before, [*before, *new]):
-        for pushdown in dict.fromkeys((bool(saved["pushdown"]), False)):
-            plan = build_plan(only_checked(logical_plan, late), pushdown)
-            record = {**fingerprint(logical_plan, plan, pushdown), LATE: late}
-            if not _is_correction(saved["query"], record["query"]):
-                return []
-            found = unusable(saved["storage"], record["storage"], record["query"]["predicates"])
-            found += _needed_nulls(saved["storage"], record["storage"], logical_plan)
-            found += _newly_filtered(saved["storage"], record["storage"]) if pushdown else []
-            if not found:
-                return plan, record
-            problems = problems or found
-    return problems
+    in_sql = [conjunct for conjunct in logical_plan.conjuncts if conjunct.function is None]
+    new = [conjunct.sql for conjunct in in_sql if conjunct.sql not in known]
+    equalities = [conjunct.sql for conjunct in in_sql if conjunct.equality is not None]
+    every = list(dict.fromkeys([*before, *new, *equalities]))
+    pushdown = bool(saved["pushdown"])
+    tried = [(late, pushed) for late in (before, [*before, *new]) for pushed in dict.fromkeys((pushdown, False))]
+    return [*tried, (every, pushdown)]
+
+
+def _with_earlier(saved: Record, now: Record) -> Record:
+    """How rows are stored from now on, with what was left out or dropped of rows that earlier queries stored."""
+    return {name: {**storage, **_left_out(saved[name], storage)} for name, storage in now.items()}
+
+
+def _left_out(saved: Record, now: Record) -> Record:
+    reasons = ("left out unless", "left out if null", "left out if the key is null")
+    kept = {
+        other: min((reach for reach in (reach, saved["kept"][other]) if reach is not None), default=None)
+        for other, reach in now["kept"].items()
+    }
+    return {**{reason: sorted({*saved[reason], *now[reason]}) for reason in reasons}, "kept": kept}
 
 
 def known_late(saved: Record) -> list[str]:
@@ -65,15 +86,19 @@ def only_checked(logical_plan: LogicalPlan, late: Collection[str]) -> LogicalPla
 
 
 def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list[str]:
-    """Columns whose NULLs were filtered out, of rows that the new query may need."""
+    """Columns and keys whose NULLs were filtered out, of rows that the new query may need."""
     rejecting = [c for c in logical_plan.conjuncts if c.function is None and rejects_nulls(c.sql)]
     useless = {column.name for conjunct in rejecting for column in conjunct.columns}
-    return [
-        f"rows of {name} were left out where {column} is NULL"
-        for name, storage in saved.items()
-        for column in storage["left out if null"]
-        if column not in now[name]["left out if null"] and column not in useless
-    ]
+    found = []
+    for name, storage in saved.items():
+        useless |= set(now[name]["left out if null"])
+        needed = [column for column in storage["left out if null"] if column not in useless]
+        keys = set(storage["left out if the key is null"]) - set(now[name]["left out if the key is null"])
+        harmless = {sql for sql in keys if null_for_nulls_only(sql, logical_plan.ansi) and columns_in(sql) <= useless}
+        found += [
+            f"rows of {name} were left out where {what} is NULL" for what in (*needed, *sorted(keys - harmless))
+        ]
+    return found
 
 
 def _newly_filtered(saved: Record, now: Record) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from braid.engine.restart.function_digest import function_change
+from braid.plan.durations import format_us
 
 Record = dict[str, Any]
 
@@ -21,18 +22,28 @@ def differences(saved: Record, now: Record) -> list[str]:
 
 
 def unusable(saved: Record, now: Record, predicates: Sequence[Record]) -> list[str]:
-    """Why stored rows cannot serve corrected predicates."""
+    """Why stored rows cannot serve corrected predicates: columns or rows that were not kept."""
     found = []
     kept = {_text(predicate)[1] for predicate in predicates}
     for name, storage in saved.items():
-        found += [
-            f"stored {what} of {name}: were {storage[what]}, would be {now[name][what]}"
-            for what in ("columns", "orders")
-            if storage[what] != now[name][what]
-        ]
+        missing = [column for column in now[name]["columns"] if column not in storage["columns"]]
+        found += [f"rows of {name} were stored without {column}" for column in missing]
         gone = [text for text in storage["left out unless"] if text not in kept]
         found += [f"rows of {name} were left out unless {text}" for text in gone]
+        found += [
+            f"rows of {name} were kept for {_duration(before)} of {other}, and would be needed for {_duration(after)}"
+            for other, after in now[name]["kept"].items()
+            if _is_shorter(before := storage["kept"][other], after)
+        ]
     return found
+
+
+def _is_shorter(kept_us: int | None, needed_us: int | None) -> bool:
+    return kept_us is not None and (needed_us is None or kept_us < needed_us)
+
+
+def _duration(span_us: int | None) -> str:
+    return "all time" if span_us is None else format_us(span_us)
 
 
 def _plain(name: str, saved: Record, now: Record) -> list[str]:

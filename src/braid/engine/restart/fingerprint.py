@@ -6,7 +6,10 @@ recorded difference is found by `differences.py`, and refused.
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import xxhash
 
 from braid.engine.restart.function_digest import function_record
 from braid.plan.aggregation import Aggregation, Call
@@ -40,6 +43,13 @@ def fingerprint(logical_plan: LogicalPlan, plan: JoinPlan, pushdown: bool) -> di
         "storage": {stream.name: _storage(plan, stream) for stream in plan.streams},
         "pushdown": pushdown,
     }
+
+
+def storage_digest(plan: JoinPlan) -> str:
+    """Identifies how rows are placed, sorted and stored: rows stored by another plan are sorted again when read."""
+    common = () if plan.common_part is None else plan.parts[plan.common_part].sides
+    stored = [[found["columns"], found["orders"]] for found in (_storage(plan, stream) for stream in plan.streams)]
+    return xxhash.xxh3_64_hexdigest(json.dumps([stored, [side.sql for side in common]]).encode())
 
 
 def _stream(logical_plan: LogicalPlan, stream: LogicalStream) -> dict[str, Any]:
@@ -117,7 +127,7 @@ def _aggregate(logical_plan: LogicalPlan, aggregation: Aggregation, number: int,
 
 
 def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
-    """How a stream's rows are stored: columns, sort orders, and what was filtered out."""
+    """How a stream's rows are stored: columns, sort orders, what is left out, and how long the rest is kept."""
     join_orders = []
     for index in stream.indexes:
         sides = [plan.parts[part].side_of(stream.number) for part in index.parts]
@@ -127,5 +137,14 @@ def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
         "columns": sorted(plan.schemas[stream.number].names),
         "orders": join_orders,
         "left out unless": [plan.conjuncts[number].sql for number in plan.pushed[stream.number]],
-        "left out if null": sorted(stream.required),
+        "left out if null": sorted(name for name in stream.required if not name.startswith("#")),
+        "left out if the key is null": sorted(_required_keys(plan, stream)),
+        "kept": {plan.streams[other].name: reach for other, reach in plan.reaches(stream.number)},
     }
+
+
+def _required_keys(plan: JoinPlan, stream: StreamPlan) -> set[str]:
+    """The keys whose NULLs are left out, apart from plain columns for which that is known."""
+    sides = (plan.hashed(stream.number)[name].side_of(stream.number) for name in stream.required if name[0] == "#")
+    known = {f"`{name}`" for name in stream.required}
+    return {side.sql for side in sides if side is not None and side.sql not in known}

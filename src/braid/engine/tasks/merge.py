@@ -10,7 +10,7 @@ import numpy as np
 
 from braid.control.merging import Merge
 from braid.engine.tasks.ingest import placed_rows, sorted_segments
-from braid.engine.tasks.segments import SegmentStore, column_types
+from braid.engine.tasks.segments import SegmentStore, column_types, possible_rows
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, is_primary
@@ -96,7 +96,7 @@ def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator
     types = column_types(store.plan, merge.stream)
     for file in merge.files:
         for segment in store.reader(file).segments_of(owned):
-            rows = store.rows(file, segment, types)
+            rows = possible_rows(store.plan, merge.stream, store.rows(file, segment, types))
             if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
                 times = row_times(store.plan, merge.stream, rows)
                 rows = rows.take(np.flatnonzero(times >= merge.oldest_us))

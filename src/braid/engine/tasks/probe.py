@@ -16,7 +16,7 @@ import numpy as np
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.ordered.ranking import open_rank_index
-from braid.engine.tasks.segments import SegmentStore, joined_types
+from braid.engine.tasks.segments import SegmentStore, joined_types, possible_rows
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
@@ -134,6 +134,8 @@ class SlotProbe:
         types = joined_types(self.plan, probe_order.before(entry))
         for arriving in self._arriving_segments(probe_order, entry, routes):
             rows = self._store.rows(arriving.file, arriving.segment, types)
+            if entry == probe_order.start:
+                rows = possible_rows(self.plan, probe_order.delta_stream, rows)
             rows = self._within(rows, probe_order.delta_stream, arriving)
             if rows.length:
                 yield arriving.route, rows
@@ -265,10 +267,12 @@ class SlotProbe:
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if block.units is not None and not owned.keys() & set(block.units):
             return
-        whole = layout == self._command.layouts[-1]
+        newest = self._command.layouts[-1]
+        is_sorted = layout.stored_as == newest.stored_as
         for segment in self._store.reader(block.file).segments_of(owned):
-            if whole or is_primary(layout, block.stream, segment.unit):
-                yield segment.route, self._store.stored(block.file, segment, block.stream), owned[segment.unit]
+            if layout == newest or is_primary(layout, block.stream, segment.unit):
+                stored = self._store.stored(block.file, segment, block.stream, is_sorted=is_sorted)
+                yield segment.route, stored, owned[segment.unit]
 
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes stored at each of this slot's units, the step's own included."""

@@ -7,15 +7,17 @@ are dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from braid.errors import CorruptStateError
-from braid.kernels.ordering import open_index
+from braid.kernels.keys import index_keys
+from braid.kernels.ordering import open_index, range_values, sort_positions
 from braid.kernels.probing import StoredSegment
 from braid.kernels.rows import Rows
-from braid.plan.join import JoinPlan, id_column, part_column
+from braid.plan.join import JoinPlan, id_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 
@@ -50,14 +52,16 @@ class SegmentStore:
         """The stored columns of a segment."""
         return plain_rows(self.reader(file).batch(segment), types)
 
-    def stored(self, file: str, segment: Segment, stream: int) -> StoredSegment:
-        """A segment that can be looked up."""
+    def stored(self, file: str, segment: Segment, stream: int, *, is_sorted: bool = True) -> StoredSegment:
+        """A segment that can be looked up; it is sorted here if it was stored for other sort orders."""
         found = self._opened.get((file, segment.offset))
         if found is None:
             batch = self.reader(file).batch(segment)
             rows = plain_rows(batch, column_types(self.plan, stream))
+            rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
+            positions = _positions if is_sorted else partial(_sorted_positions, self.plan, stream, rows)
             indexes = tuple(
-                open_index(self.plan, index, stream, rows, _positions(batch, number))
+                open_index(self.plan, index, stream, rows, positions(batch, number))
                 for number, index in enumerate(self.plan.indexes(stream))
             )
             found = StoredSegment(rows, indexes, segment.min_time, segment.max_time)
@@ -84,22 +88,37 @@ def joined_types(plan: JoinPlan, streams: Iterable[int]) -> dict[str, str]:
 
 def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
     types = {column.name: column.type for column in plan.streams[stream].columns}
-    hashed = [part for part in plan.parts if stream in part.streams and not part.exact]
-    types.update({part_column(part.number, stream): "bigint" for part in hashed})
+    types.update(dict.fromkeys(plan.hashed(stream), "bigint"))
     types.update({id_column(stream): "bigint"} if stream in plan.row_based else {})
     return types
 
 
 def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
-    """The rows of a segment without its stored index positions."""
+    """The rows of a segment, with the columns that are read: not index positions, nor what only earlier queries read."""
     columns = {
-        name: column
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        if not name.startswith(POSITIONS)
+        name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types
     }
     return Rows(columns, types, batch.num_rows)
+
+
+def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:
+    """The rows that can be in a result: rows stored by an earlier query may have NULLs where this one allows none."""
+    required = plan.streams[number].required if number < len(plan.streams) else ()
+    # What a pushed selection alone reads is required at ingest, but not stored.
+    columns = [rows.columns[name] for name in required if name in rows.columns and rows.columns[name].null_count]
+    if not columns:
+        return rows
+    known = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
+    return rows.take(np.flatnonzero(np.logical_and.reduce(known)))
 
 
 def _positions(batch: pa.RecordBatch, number: int) -> np.ndarray | None:
     name = f"{POSITIONS}{number}"
     return batch.column(name).to_numpy() if name in batch.schema.names else None
+
+
+def _sorted_positions(plan: JoinPlan, stream: int, rows: Rows, batch: pa.RecordBatch, number: int) -> np.ndarray:
+    """The positions of an index that the segment was not stored for."""
+    index = plan.indexes(stream)[number]
+    numbers = None if index.range is None else range_values(index.range, rows)
+    return sort_positions(index_keys(plan, index, stream, rows), numbers)

@@ -16,7 +16,7 @@ from braid.plan.expressions import Call, Expression
 from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct
 from braid.testing import Draft, DraftStream
-from braid.testing.expressions import add, coalesce, constant, equal, less
+from braid.testing.expressions import add, coalesce, constant, equal, less, less_or_equal
 
 Predicate = Callable[[DraftStream, DraftStream], Expression]
 
@@ -87,6 +87,14 @@ def present(a: DraftStream, b: DraftStream) -> Expression:
     return less(a["k"], constant(99, "bigint"))
 
 
+def present_in_b(a: DraftStream, b: DraftStream) -> Expression:
+    return less(b["k"], constant(99, "bigint"))
+
+
+def soon(a: DraftStream, b: DraftStream) -> Expression:
+    return less_or_equal(b["ts"], add(a["ts"], constant(3, "interval")))
+
+
 def smaller(a: DraftStream, b: DraftStream) -> Expression:
     return less(a["x"], b["x"])
 
@@ -108,6 +116,11 @@ def selecting(logical_plan: LogicalPlan, sql: str, **changes: Any) -> LogicalPla
     return replace(logical_plan, outputs=(replace(first, sql=sql, **changes), *rest))
 
 
+def narrow(logical_plan: LogicalPlan) -> LogicalPlan:
+    """With only the first column selected, so that others are stored for predicates alone."""
+    return replace(logical_plan, outputs=logical_plan.outputs[:1])
+
+
 CORRECTIONS: dict[str, tuple[LogicalPlan, LogicalPlan]] = {
     "another predicate": (ask(divides), ask(tries)),
     "a guard": (ask(divides), ask(positive, divides)),
@@ -115,22 +128,22 @@ CORRECTIONS: dict[str, tuple[LogicalPlan, LogicalPlan]] = {
     "one beside a selection that stays": (ask(positive, divides), ask(positive, tries)),
     "one that becomes a key": (ask(key_of_a_quotient), ask(safe_key_of_a_quotient)),
     "one that bounds a range": (ask(sum_below), ask(below, present)),
+    "a key that goes": (ask(same_key, divides), ask(smaller, present, present_in_b)),
+    "a column that is read no longer": (ask(divides), ask(smaller, present_in_b)),
     "a key that stays": (ask(same_key, divides), ask(same_key, tries)),
+    "an event time that is bounded more tightly": (ask(divides), ask(soon, divides)),
     "another expression of a selection": (ask(divides), selecting(ask(divides), "try_divide(a.x, b.k)")),
 }
 
 
 @pytest.mark.parametrize("case", CORRECTIONS)
-def test_a_correction_takes_over_and_continues_on_the_same_storage(case: str) -> None:
+def test_a_correction_takes_over_and_continues_with_the_same_plan(case: str) -> None:
     failed, corrected = CORRECTIONS[case]
     saved = record(failed)
     plan, written = continue_plan(saved, corrected, "here", True, False)
     assert written is not None
-    assert {**saved["storage"]["b"], "left out unless": None, "left out if null": None} == {
-        **written["storage"]["b"],
-        "left out unless": None,
-        "left out if null": None,
-    }
+    for name, storage in written["storage"].items():
+        assert set(storage["columns"]) <= set(saved["storage"][name]["columns"]), "rows are read without a column"
     again, unchanged = continue_plan(written, corrected, "here", False, False)
     assert unchanged is None
     assert again == plan, "a later restart plans otherwise, and would misread what is stored"
@@ -138,10 +151,11 @@ def test_a_correction_takes_over_and_continues_on_the_same_storage(case: str) ->
 
 REFUSED: dict[str, tuple[LogicalPlan, LogicalPlan, str]] = {
     "nothing failed": (ask(divides), ask(smaller), "predicate"),
-    "a key that goes": (ask(same_key, divides), ask(smaller), "stored orders of a"),
     "a selection that goes": (ask(positive, divides), ask(divides), "rows of b were left out unless"),
     "rows with NULLs that were left out": (ask(smaller), ask(tolerant), "rows of a were left out where a.x is NULL"),
-    "a column that is read no longer": (ask(divides), ask(smaller), "rows of b were left out where b.k is NULL"),
+    "a column that is no longer read": (ask(divides), ask(smaller), "rows of b were left out where b.k is NULL"),
+    "a column that was not stored": (narrow(ask(divides)), narrow(ask(divides, present)), "stored without a.k"),
+    "rows that were dropped": (ask(soon, divides), ask(divides), "rows of a were kept for"),
     "another type": (ask(divides), selecting(ask(divides), "a.x", type_json='"string"'), "selection"),
     "another name": (ask(divides), selecting(ask(divides), "a.x", name="other"), "selection other: is new"),
     "another window": (ask(divides), ask(smaller, window_us=99), "window"),
@@ -154,3 +168,15 @@ def test_what_stored_rows_cannot_serve_is_refused_by_name(case: str) -> None:
     with pytest.raises(RestartError) as caught:
         continue_plan(record(failed), changed, "here", case != "nothing failed", False)
     assert fragment in str(caught.value)
+
+
+def test_what_earlier_queries_left_out_is_remembered() -> None:
+    """A correction that rejects NULLs may be corrected again only to what the oldest rows can serve."""
+    rejecting = ask(smaller)
+    (conjunct,) = rejecting.conjuncts
+    rejecting = replace(rejecting, conjuncts=(replace(conjunct, sql="abs(`a.x`) < `b.x`", expression=None),))
+    _, second = continue_plan(record(ask(smaller)), rejecting, "here", True, False)
+    assert second is not None
+    assert "a.x" not in record(rejecting)["storage"]["a"]["left out if null"]
+    with pytest.raises(RestartError, match=r"rows of a were left out where a\.x is NULL"):
+        continue_plan(second, ask(tolerant), "here", True, False)
