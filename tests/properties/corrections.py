@@ -64,9 +64,7 @@ KINDS: dict[str, Kind] = {
     "another exact key": Kind(lambda a, b: equal(a["k"], b["j"]), _compared("k", "j", lambda x, y: x == y)),
     "a hashed key": Kind(lambda a, b: equal(a["t"], b["t"]), _compared("t", "t", lambda x, y: x == y)),
     "a key of NULLs": Kind(lambda a, b: equal_or_both_null(a["t"], b["t"]), lambda a, b: a["t"] == b["t"]),
-    "a key of numbers and NULLs": Kind(
-        lambda a, b: equal_or_both_null(a["k"], b["k"]), lambda a, b: a["k"] == b["k"]
-    ),
+    "a key of numbers and NULLs": Kind(lambda a, b: equal_or_both_null(a["k"], b["k"]), lambda a, b: a["k"] == b["k"]),
     "a key with a default": Kind(
         lambda a, b: equal(coalesce(a["k"], _zero()), coalesce(b["k"], _zero())),
         lambda a, b: (a["k"] or 0) == (b["k"] or 0),
@@ -83,9 +81,7 @@ KINDS: dict[str, Kind] = {
         lambda a, b: either(equal(a["v"], b["v"]), equal(a["j"], b["j"])),
         lambda a, b: a["v"] == b["v"] or a["j"] == b["j"],
     ),
-    "a condition": Kind(
-        lambda a, b: less(a["v"], constant(5, "bigint")), lambda a, b: bool(a["v"] < 5), alone=True
-    ),
+    "a condition": Kind(lambda a, b: less(a["v"], constant(5, "bigint")), lambda a, b: bool(a["v"] < 5), alone=True),
     "another condition": Kind(
         lambda a, b: less_or_equal(constant(1, "bigint"), a["j"]), lambda a, b: bool(a["j"] >= 1), alone=True
     ),
@@ -169,7 +165,9 @@ def _in_sql(conjunct: Conjunct) -> Conjunct:
         return conjunct
     equality = conjunct.equality
     if equality is not None:
-        sides = [replace(side, sql=_sql(side.expression)) for side in (equality.left, equality.right) if side.expression]
+        sides = [
+            replace(side, sql=_sql(side.expression)) for side in (equality.left, equality.right) if side.expression
+        ]
         equality = replace(equality, left=sides[0], right=sides[1])
     text = _sql(conjunct.expression)
     return replace(conjunct, sql=text, written=text, equality=equality)

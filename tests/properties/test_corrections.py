@@ -39,7 +39,7 @@ from tests.properties.corrections import (
 )
 
 ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(int(os.environ.get("BRAID_CASES", "50"))))
+SEEDS = [int(ONLY)] if ONLY else list(range(int(os.environ.get("BRAID_CASES", "40"))))
 BATCHES = 7
 REASONS = ("were left out unless", "were left out where", "were stored without", "were kept for")
 
@@ -110,8 +110,8 @@ def continued(life: Life, query: Corrected, corrected: Corrected) -> Corrected:
     try:
         life.start(corrected)
     except RestartError as error:
-        lines = [line for line in error.detail.splitlines() if any(reason in line for reason in REASONS)]
-        assert lines, error
+        if not any(reason in error.detail for reason in REASONS):
+            raise
         return query
     return corrected
 
@@ -148,12 +148,12 @@ def test_a_corrected_query_is_right_from_the_step_it_takes_over(
 def test_most_corrections_are_accepted() -> None:
     """Those refused need columns or rows that were not stored."""
     accepted = 0
-    for seed in range(200):
+    for seed in range(100):
         chance = random.Random(seed)
         failed, corrected = (query.logical_plan() for query in _drawn(chance))
         saved = fingerprint(failed, build_plan(failed), pushdown=True)
         accepted += isinstance(take_over(saved, corrected), tuple)
-    assert accepted > 70
+    assert accepted > 35
 
 
 def _drawn(chance: random.Random) -> tuple[Corrected, Corrected]:

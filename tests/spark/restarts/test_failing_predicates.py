@@ -182,3 +182,20 @@ def test_a_correction_takes_over_the_step_that_failed(table: Table, case: str) -
     table.run(corrected, select=(selection,))
     with pytest.raises(errors.RestartError):
         table.run(broken, select=(selected,))
+
+
+# Added to the event time of the second batch, but not of the first, this is beyond the last timestamp.
+FAR = "INTERVAL '106732268 04:00:53.275807' DAY TO SECOND"
+
+
+def test_a_key_that_raises_at_ingest_is_corrected_after_rows_were_stored_under_it(table: Table) -> None:
+    message = fail(table, f"concat(o.ts + {FAR}, '') = concat(q.ts + {FAR}, '')")
+    assert "overflow" in message.lower()
+    assert "INTERVAL '106732268" in message
+    assert table.results() == every_pair(lambda o, q: o[1] == q[1] and o[0] < 2)
+    corrected = "concat(second(o.ts) DIV 2, '') = concat(second(q.ts) - 1, '')"
+    for _ in range(2):
+        table.run(corrected)
+        old = every_pair(lambda o, q: o[1] == q[1] and o[0] < 2)
+        new = every_pair(lambda o, q: o[1] // 2 == q[1] - 1 and (o[0] >= 2 or q[0] >= 12))
+        assert table.results() == sorted(old + new)

@@ -95,9 +95,7 @@ def _needed_nulls(saved: Record, now: Record, logical_plan: LogicalPlan) -> list
         needed = [column for column in storage["left out if null"] if column not in useless]
         keys = set(storage["left out if the key is null"]) - set(now[name]["left out if the key is null"])
         harmless = {sql for sql in keys if null_for_nulls_only(sql, logical_plan.ansi) and columns_in(sql) <= useless}
-        found += [
-            f"rows of {name} were left out where {what} is NULL" for what in (*needed, *sorted(keys - harmless))
-        ]
+        found += [f"rows of {name} were left out where {what} is NULL" for what in (*needed, *sorted(keys - harmless))]
     return found
 
 

@@ -1,8 +1,8 @@
 """What NULLs do to expressions, as far as their text shows: predicates that are never true for one, keys that are NULL
 for nothing else.
 
-In doubt a predicate may be true for a row with a NULL, and a key may be NULL for a row without one. This matters only if
-rows with NULLs were filtered out before.
+In doubt a predicate may be true for a row with a NULL, and a key may be NULL for a row without one. This matters only
+if rows with NULLs were filtered out before.
 """
 
 from __future__ import annotations

@@ -94,10 +94,8 @@ def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
 
 
 def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
-    """The rows of a segment, with the columns that are read: not index positions, nor what only earlier queries read."""
-    columns = {
-        name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types
-    }
+    """The rows of a segment with the columns that are read: no index positions, and nothing for earlier queries."""
+    columns = {name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types}
     return Rows(columns, types, batch.num_rows)
 
 
