@@ -139,7 +139,7 @@ if __name__ == "__main__":
     end_with_parent()
     try:
         print(json.dumps(main(json.loads(Path(sys.argv[1]).read_text()))))
-    except Exception as failure:
+    except Exception as failure:  # whatever the system raises is the result of the task
         print(failure, file=sys.stderr)
         print(json.dumps({"error": _message(failure)}))
         sys.exit(1)

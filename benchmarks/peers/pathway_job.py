@@ -27,12 +27,12 @@ BEGAN = time.perf_counter()
 # Modules beside this script are named for the systems they run, and must not hide them.
 sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
 
-import numpy as np  # noqa: E402
-import pathway as pw  # noqa: E402
-import pyarrow as pa  # noqa: E402
-import pyarrow.compute as pc  # noqa: E402
-import pyarrow.csv  # noqa: E402
-import pyarrow.parquet  # noqa: E402
+import numpy as np  # noqa: E402 (after the path is set)
+import pathway as pw  # noqa: E402 (after the path is set)
+import pyarrow as pa  # noqa: E402 (after the path is set)
+import pyarrow.compute as pc  # noqa: E402 (after the path is set)
+import pyarrow.csv  # noqa: E402 (after the path is set)
+import pyarrow.parquet  # noqa: E402 (after the path is set)
 
 Spec = dict[str, Any]
 Columns = dict[str, Any]  # arrays of numbers, lists of text
@@ -97,7 +97,7 @@ def _streams(spec: Spec) -> list[Any]:
         types |= {_name(number, column): TYPES[kind] for column, kind in columns.items()}
     schema = pw.schema_from_types(**types)
 
-    class Batches(pw.io.python.ConnectorSubject):  # type: ignore[misc]
+    class Batches(pw.io.python.ConnectorSubject):  # type: ignore[misc]  # Pathway is installed in its own environment only
         def run(self) -> None:
             for files in zip_longest(*(stream["files"] for stream in spec["streams"])):
                 batch = [_read(file, columns) for file, columns in zip(files, needed, strict=True)]
@@ -255,6 +255,6 @@ def _settings(spec: Spec) -> dict[str, str]:
 if __name__ == "__main__":
     try:
         print(json.dumps(main(json.loads(Path(sys.argv[1]).read_text()))))
-    except Exception as failure:
+    except Exception as failure:  # whatever the system raises is the result of the task
         print(json.dumps({"error": f"{type(failure).__name__}: {failure}".splitlines()[0][:300]}))
         sys.exit(1)

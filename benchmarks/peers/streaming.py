@@ -37,9 +37,9 @@ class Query(Protocol):
     """A started query, Spark's or Braid's."""
 
     @property
-    def isActive(self) -> bool: ...  # noqa: N802
+    def isActive(self) -> bool: ...  # noqa: N802 (as Spark's)
     def stop(self) -> None: ...
-    def awaitTermination(self) -> bool | None: ...  # noqa: N802
+    def awaitTermination(self) -> bool | None: ...  # noqa: N802 (as Spark's)
 
 
 class Places:

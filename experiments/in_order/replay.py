@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,11 +180,15 @@ def _last(turn: float, seconds: float) -> float:
     return _turns(turn, seconds)[-1]
 
 
+def _is_past(moment: float) -> bool:
+    return time.time() >= moment
+
+
 def _feed(files: list[tuple[float, Path]], inputs: Path, query: Run) -> float:
     """Link every file when it is due; the wall clock's time at second 0."""
     began = time.time() + 0.5
     for due, path in files:
-        _wait_until(query, lambda due=due: time.time() >= began + due)  # type: ignore[misc]
+        _wait_until(query, partial(_is_past, began + due))
         os.link(path, inputs / path.parent.name / path.name)
     return began
 

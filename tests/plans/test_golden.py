@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,10 +20,10 @@ def near(left: object, right: object) -> object:
     raise AssertionError("plans are printed, not run")
 
 
-def two(on: str | None, window: object = "10 seconds") -> Callable[[SparkSession], braid.Join]:
+def two(on: str | None, window: Any = "10 seconds") -> Callable[[SparkSession], braid.Join]:
     def build(spark: SparkSession) -> braid.Join:
         empty = spark.createDataFrame([], SCHEMA)
-        streams = [braid.stream(name, empty, time="ts", window=window) for name in ("o", "q")]  # type: ignore[arg-type]
+        streams = [braid.stream(name, empty, time="ts", window=window) for name in ("o", "q")]
         query = braid.join(*streams).select("o.id AS order", "q.id AS quote")
         return query if on is None else query.on(on)
 

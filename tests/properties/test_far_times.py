@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def test_far_times_give_the_oracles_rows_through_restarts(seed: int, tmp_path: P
     chance = random.Random(seed)
     case = far_case(make_case(seed), chance).restarted()
     choices, clock = strategies(case.logical_plan, chance), ManualClock(case.clock_ms[0])
-    got = None
+    got: Counter[tuple[Any, ...]] = Counter()
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         strategy = chance.choice(choices)
@@ -84,7 +85,7 @@ def test_far_times_give_the_oracles_rows_through_restarts(seed: int, tmp_path: P
         progress = query.run(batch, case.tables(batch))
         json.dumps(progress)
         got = results_of(case, query.published())
-    assert got == case.expected, explain(case, got, choices)  # type: ignore[arg-type]
+    assert got == case.expected, explain(case, got, choices)
 
 
 @pytest.mark.parametrize("seed", ORDERED)

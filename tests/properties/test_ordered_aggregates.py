@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +241,7 @@ def test_crashes_restarts_and_switches_change_nothing(seed: int, tmp_path: Path)
         raise AssertionError("the last run cannot crash")
 
     for number, batch in enumerate(batches):
-        query = survive(lambda query, number=number, batch=batch: query.run(number, tables_of(batch)))  # type: ignore[misc]
+        query = survive(partial(InlineQuery.run, batch=number, tables=tables_of(batch)))
         expected.batch(batch, 0)
         expected.check(query.published(), (asked, number))
     query = survive(lambda query: query.steps.flush())

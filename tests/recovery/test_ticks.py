@@ -14,6 +14,7 @@ from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.drafts import TIMESTAMP, Draft
+from braid.testing.failing import When
 
 SECOND = 1_000_000
 IDLE_MS = 5_000
@@ -116,7 +117,7 @@ def test_what_an_idle_stream_brings_too_late_is_late(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_tick_cut_anywhere_is_finished_by_the_next_run(tmp_path: Path, moment: str) -> None:
+def test_a_tick_cut_anywhere_is_finished_by_the_next_run(tmp_path: Path, moment: When) -> None:
     clock = ManualClock()
     counted = FailingFiles(LocalFiles())
     query = run_until_idle(tmp_path / "whole", clock, counted)
@@ -126,7 +127,7 @@ def test_a_tick_cut_anywhere_is_finished_by_the_next_run(tmp_path: Path, moment:
     for point in range(before + 1, counted.operations + 1):
         clock = ManualClock()
         directory = tmp_path / f"{moment}-{point}"
-        cut = run_until_idle(directory, clock, FailingFiles(LocalFiles(), point, moment))  # type: ignore[arg-type]
+        cut = run_until_idle(directory, clock, FailingFiles(LocalFiles(), point, moment))
         clock.advance(IDLE_MS)
         with pytest.raises(InjectedCrash):
             cut.steps.tick()

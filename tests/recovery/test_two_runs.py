@@ -123,7 +123,7 @@ def test_runs_that_overlap_lose_and_repeat_nothing(first: int, tmp_path: Path) -
             if "finished" not in runs.ends:  # every run crashed or gave way to one that did
                 runs.drive(lambda: None)
             runs.check()
-        except BaseException as error:
+        except BaseException as error:  # also a crash that nobody expected gets the seed
             error.add_note(f"BRAID_SEED={seed}, runs ended: {runs.ends}")
             raise
         ends += runs.ends

@@ -83,7 +83,8 @@ def test_a_run_outlives_rows_of_any_year(instants: Callable[[str], Instants], pl
     query = joined(a.stream, b.stream, lateness="1 hour")
     query = query.ordered() if ordered else query
     run = place.run(query)
-    assert run.lastProgress["watermarks"]["a"].startswith("+57970-")  # type: ignore[index]
+    assert run.lastProgress is not None
+    assert run.lastProgress["watermarks"]["a"].startswith("+57970-")
     a.add(YEAR_57970 + MINUTE_US, LATEST_US)
     b.add(NOW + 3, YEAR_57970)
     run = place.run(query, endOfInput="flush")

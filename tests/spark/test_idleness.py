@@ -59,7 +59,7 @@ def test_an_idle_stream_takes_the_watermark_of_the_others(feed: Callable[..., Fe
         wait_until(lambda: input_rows(run) == 2)
         orders.add((2, at(1000), 1))
         wait_until(lambda: run.lastProgress is not None and run.lastProgress["idle"] == ["q"] and input_rows(run) == 3)
-        wait_until(lambda: run.lastProgress["watermarks"]["q"] == "2024-01-01T00:16:40.000Z")  # type: ignore[index]
+        wait_until(lambda: (run.lastProgress or {})["watermarks"]["q"] == "2024-01-01T00:16:40.000Z")
         quotes.add((2, at(999), 1), (3, at(1000), 1))
         wait_until(lambda: input_rows(run) == 5)
     finally:

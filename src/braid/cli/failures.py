@@ -29,7 +29,7 @@ def reported(debug: bool) -> Iterator[None]:
         raise typer.Exit(1) from None
     except USAGE:
         raise
-    except Exception as error:
+    except Exception as error:  # a defect: its traceback is shown on request only
         if debug:
             raise
         _print_error(f"{type(error).__name__}: {error}\nHint: run again with --debug to see where it happened.")

@@ -136,7 +136,7 @@ class StepRunner:
         except (TakenOverError, StepCommittedError):
             self._owner.require()
             raise
-        except Exception as error:
+        except Exception as error:  # files that another run has deleted can fail in any way
             self._owner.require()
             if self._checkpoint.is_committed(self.manifest.step + 1):
                 raise StepCommittedError(f"Step {self.manifest.step + 1} was committed by another run.") from error

@@ -89,7 +89,7 @@ def _call(conjunct: Conjunct, pairs: Pairs) -> Mask:
     try:
         with CALLS.get()(conjunct, pairs):
             result = predicate.function(*(arrays[name] for name in predicate.columns))
-    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:  # all that can be caught here
         # A user's function may raise anything; even what would end the worker is reported as an error.
         text = shortened(text_of(error), MAX_ERROR_TEXT)
         raise PredicateError(

@@ -90,7 +90,7 @@ class SparkCluster:
         except (pickle.PicklingError, RecursionError) as error:
             self.close()
             raise _unsendable(self._plan, error) from error
-        except Exception:
+        except Exception:  # whatever Spark or a source raises: the anchor must not stay in memory
             self.close()
             raise
 

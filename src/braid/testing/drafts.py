@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from braid.kernels.expressions.evaluate import can_raise
+from braid.kernels.expressions.vectors import ARROW_TYPES as PLAIN_TYPES
 from braid.plan.aggregation import Aggregation, Function, Updates
 from braid.plan.aggregation import Call as AggregateCall
 from braid.plan.explain import render
@@ -22,19 +23,7 @@ from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 
 TIMESTAMP = pa.timestamp("us", "UTC")
-ARROW_TYPES: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": TIMESTAMP,
-}
+ARROW_TYPES: dict[str, pa.DataType] = {**PLAIN_TYPES, "timestamp": TIMESTAMP}
 
 
 class DraftStream:

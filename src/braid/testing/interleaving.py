@@ -47,7 +47,7 @@ class Turns:
         try:
             self._await_turn(number)
             driver(lambda: self._give_way(number))
-        except BaseException as error:
+        except BaseException as error:  # a failed assertion or a crash ends the run, and is raised by the caller
             self._errors.append(error)
         finally:
             with self._changed:

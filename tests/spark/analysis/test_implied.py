@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -128,8 +129,8 @@ def test_an_automatic_window_gives_what_an_unbounded_one_gives(spark: SparkSessi
     times = [(time,) for time in instants(random.Random(1))]
     frame = spark.createDataFrame(times, "ts timestamp").coalesce(1)
 
-    def answer(window: object) -> list[tuple[datetime, ...]]:
-        streams = [braid.stream(name, frame, time="ts", window=window) for name in ("a", "b")]  # type: ignore[arg-type]
+    def answer(window: Any) -> list[tuple[datetime, ...]]:
+        streams = [braid.stream(name, frame, time="ts", window=window) for name in ("a", "b")]
         joined = braid.join(*streams).on("a.ts >= b.ts - INTERVAL 1 DAY AND abs(a.ts - b.ts) <= INTERVAL 30 HOURS")
         return sorted(tuple(row) for row in joined.select("a.ts AS x", "b.ts AS y").batch().collect())
 

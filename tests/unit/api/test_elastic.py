@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from braid.api.elastic import read_bytes, read_elasticity
@@ -23,8 +25,8 @@ def test_sizes_are_read_as_spark_writes_them(text: str | int, size: int) -> None
         ({"capacity": "much"}, "memory of a unit"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(wrong: dict[str, object], message: str) -> None:
-    given: dict[str, object] = {
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {
         "low": 0.3,
         "high": 0.8,
         "target": 0.6,
@@ -35,4 +37,4 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, object], message
         "max_units": None,
     }
     with pytest.raises(StrategyError, match=message):
-        read_elasticity(**{**given, **wrong})  # type: ignore[arg-type]
+        read_elasticity(**{**given, **wrong})

@@ -37,6 +37,7 @@ def test_triggers() -> None:
         read_trigger(None, None, "yes", {})
     with pytest.raises(SinkError, match="no argument continuous: steps run as micro-batches"):
         read_trigger(None, None, None, {"continuous": "1 second"})
-    for wrong in ("soon", "", 5, "-1 second"):
+    several: tuple[Any, ...] = ("soon", "", 5, "-1 second")
+    for wrong in several:
         with pytest.raises(DurationError):
-            read_trigger(wrong, None, None, {})  # type: ignore[arg-type]
+            read_trigger(wrong, None, None, {})

@@ -165,5 +165,5 @@ def test_layouts_come_back_from_records() -> None:
 
 def test_an_unknown_shape_is_refused() -> None:
     with pytest.raises(StrategyError, match="'sequences' or 'tree', not 'bush'"):
-        Biclique(shape="bush")  # type: ignore[arg-type]
+        Biclique(shape="bush")
     assert Biclique(2, shape="tree").describe() == "Biclique(units=2, shape='tree')"

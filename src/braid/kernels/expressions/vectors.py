@@ -37,7 +37,7 @@ _DTYPES: dict[str, type[np.generic]] = {
     "timestamp_ntz": np.int64,
     "interval": np.int64,
 }
-_ARROW_TYPES: dict[str, pa.DataType] = {
+ARROW_TYPES: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "interval": pa.duration("us"),
     "string": pa.string(),
@@ -98,7 +98,7 @@ def constant_vector(constant: Constant) -> Vector:
     """A literal as a vector without dimensions, which broadcasts to any shape."""
     valid = np.asarray(False) if constant.value is None else None
     if constant.type in TEXT_TYPES:
-        return Vector(pa.scalar(constant.value, type=_ARROW_TYPES[constant.type]), valid)
+        return Vector(pa.scalar(constant.value, type=ARROW_TYPES[constant.type]), valid)
     if constant.type == "void":
         return Vector(np.asarray(False), np.asarray(False))
     value = 0 if constant.value is None else constant.value
@@ -128,7 +128,7 @@ def _measure(values: Array) -> float:
 
 
 def _as_arrow_type(array: pa.Array, type: str) -> pa.Array:
-    wanted = _ARROW_TYPES.get(type)
+    wanted = ARROW_TYPES.get(type)
     if digits := decimal_digits(type):
         wanted = pa.decimal128(*digits)
     if type in ("timestamp", "timestamp_ntz"):

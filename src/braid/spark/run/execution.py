@@ -305,7 +305,7 @@ class Execution:
             if isinstance(error, PredicateError):
                 self._checkpoint.write_failure(self._steps.manifest.step + 1, error.message)
             raise
-        except Exception as error:
+        except Exception as error:  # of Spark, a source or storage; the run reports it as its own
             raise self._failure(error) from brief_cause(error)
         if progress is not None:
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self.name})

@@ -50,7 +50,7 @@ class FrameSink:
             frame = self._spark.createDataFrame([], self._schema)
         try:
             self._function(frame, step)
-        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt, GeneratorExit) as error:  # all that can be caught here
             # The function is the user's own, or a format's writer, and may raise anything. A BaseException would
             # end only the thread that calls it, and leave the run waiting; in the main thread it ends the program.
             if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
