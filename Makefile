@@ -16,7 +16,8 @@ TOOLS := $(VENV)/.tools-installed
 
 PYTHON ?=
 PYTEST_ARGS ?=
-FUZZ_CASES ?= 1500
+# How many times the random cases of a test run: tests/budget.py.
+FUZZ_CASES ?= 10
 # Two processes, each with whole files: a session of Spark is made once in each.
 PARALLEL ?= -n 2 --dist loadfile
 FUZZ_ARGS ?=
@@ -59,7 +60,7 @@ test-fast: $(TOOLS) ## Every test that needs no Spark
 ##@ Try to break it, measure it
 .PHONY: fuzz
 fuzz: $(TOOLS) java ## Random queries, streams and orders against the oracles (FUZZ_ARGS, FUZZ_CASES)
-	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 tests/properties/test_ordered.py tests/properties/test_ordered_aggregates.py
+	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 -m "not spark" tests/properties tests/recovery
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: chaos

@@ -1,7 +1,7 @@
 """How many random cases the tests try, and which: decided here for all of them.
 
 A random case is a function of its seed, and the seed is part of the test's name. Every property states how many seeds a
-plain `make test` tries. `BRAID_CASES=25` tries 25 times as many (as `make fuzz` does), `BRAID_CASES=0.5` half of them,
+plain `make test` tries. `BRAID_CASES=10` tries ten times as many (as `make fuzz` does), `BRAID_CASES=0.5` half of them,
 and `BRAID_SEED=n` the seed n alone.
 """
 
@@ -34,7 +34,7 @@ def factor() -> float:
     found = float(text) if text.replace(".", "", 1).isdigit() else 0.0
     if not found:
         raise ValueError(
-            f"{CASES}={text!r}: it is how many times the cases of a plain run are tried, such as 25 or 0.5"
+            f"{CASES}={text!r}: it is how many times the cases of a plain run are tried, such as 10 or 0.5"
         )
     return found
 

@@ -22,8 +22,8 @@ from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.budget import seeds
 from tests.properties.aggregates import Asked, Row, batches_of, draft, random_aggregation, rows_of, values_of
 
-SEEDS = seeds(9000, 60)
-CRASHED = seeds(9100, 25)
+SEEDS = seeds(9000, 30)
+CRASHED = seeds(9100, 14)
 
 
 @pytest.fixture(autouse=True)

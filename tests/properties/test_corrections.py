@@ -1,13 +1,11 @@
 """Corrected queries take over the steps that failed: with other keys, rows stored before, restarts and crashes.
 
 Results found before the correction are those of the failed query, later ones those of the corrected query; a correction
-that stored rows cannot serve is refused with the rows that are missing. `BRAID_SEED=n` runs one case alone,
-`BRAID_CASES=n` so many.
+that stored rows cannot serve is refused with the rows that are missing.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -24,6 +22,7 @@ from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
+from tests.budget import seeds
 from tests.properties.corrections import (
     FAILING,
     SAME,
@@ -38,8 +37,7 @@ from tests.properties.corrections import (
     tables,
 )
 
-ONLY = os.environ.get("BRAID_SEED")
-SEEDS = [int(ONLY)] if ONLY else list(range(int(os.environ.get("BRAID_CASES", "40"))))
+SEEDS = seeds(0, 40)
 BATCHES = 7
 REASONS = ("were left out unless", "were left out where", "were stored without", "were kept for")
 

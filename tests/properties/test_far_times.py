@@ -27,10 +27,10 @@ from tests.properties.test_inline_oracle import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
 from tests.properties.test_ordered_aggregates import Expected, Rows, random_batches, some_strategy, tables_of
 
-PLAIN = seeds(31_000, 40)
-ORDERED = seeds(32_000, 20)
-SUMMED = seeds(34_000, 20)
-COUNTED = seeds(33_000, 10)
+PLAIN = seeds(31_000, 24)
+ORDERED = seeds(32_000, 12)
+SUMMED = seeds(34_000, 12)
+COUNTED = seeds(33_000, 8)
 
 DAY_US = 86_400_000_000
 YEAR_1 = -62_135_596_800_000_000

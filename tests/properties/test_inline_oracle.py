@@ -21,12 +21,12 @@ from braid.testing import InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
 
-PLAIN = seeds(0, 150)
-VARIED = seeds(1000, 21)
-RESTARTED = seeds(2000, 25)
-CRAMPED = seeds(4000, 37)
-REMOTE = seeds(8000, 10)
-UNCUT = seeds(3000, 21)
+PLAIN = seeds(0, 80)
+VARIED = seeds(1000, 12)
+RESTARTED = seeds(2000, 14)
+CRAMPED = seeds(4000, 20)
+REMOTE = seeds(8000, 6)
+UNCUT = seeds(3000, 12)
 
 CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),

@@ -21,11 +21,11 @@ from tests.budget import seeds
 from tests.oracle.ordering import Releases
 from tests.properties.cases import Case, make_case, results_of, strategies
 
-PLAIN = seeds(11_000, 60)
-CRASHED = seeds(12_000, 40)
-ROW_BASED = seeds(14_000, 30)
-LONG = seeds(15_000, 20)
-CRAMPED = seeds(13_000, 20)
+PLAIN = seeds(11_000, 32)
+CRASHED = seeds(12_000, 20)
+ROW_BASED = seeds(14_000, 16)
+LONG = seeds(15_000, 12)
+CRAMPED = seeds(13_000, 12)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 
 

@@ -38,9 +38,9 @@ from tests.properties.aggregates import (
     values_of,
 )
 
-PLAIN = seeds(14_000, 24)
-CUT = seeds(15_000, 16)
-CRASHED = seeds(16_000, 16)
+PLAIN = seeds(14_000, 14)
+CUT = seeds(15_000, 10)
+CRASHED = seeds(16_000, 10)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))
 NAMES = [f"{stream}_{column}" for stream in "rs" for column in ("ts", *COLUMNS)]
 PLACES = {name: place for place, name in enumerate([*NAMES, RESULT_TIME])}

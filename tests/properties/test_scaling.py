@@ -17,8 +17,8 @@ from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, Manua
 from braid.testing.expressions import equal, less_or_equal
 from tests.budget import seeds
 
-SEEDS = seeds(9200, 30)
-CRASHED = seeds(9300, 15)
+SEEDS = seeds(9200, 16)
+CRASHED = seeds(9300, 8)
 
 Batches = list[dict[str, pa.Table]]
 

@@ -32,8 +32,8 @@ from braid.testing import (
 )
 from tests.budget import seeds
 
-SEEDS = seeds(9400, 16)
-CRASHED = seeds(9500, 12)
+SEEDS = seeds(9400, 10)
+CRASHED = seeds(9500, 8)
 
 Row = dict[str, Any]
 Batches = list[dict[str, list[Row]]]

@@ -24,7 +24,7 @@ from braid.testing import InlineQuery
 from tests.budget import seeds
 from tests.properties.aggregates import Asked, Row, batches_of, draft, random_aggregation, rows_of, values_of
 
-SEEDS = seeds(17_000, 14)
+SEEDS = seeds(17_000, 10)
 
 
 @pytest.fixture(autouse=True)

@@ -21,10 +21,10 @@ from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, Manual
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, strategies, trees
 
-SINGLE = seeds(5000, 10)
-CHAINED = seeds(6000, 30)
-TREES = seeds(5100, 3)
-TASKS = seeds(7000, 15)
+SINGLE = seeds(5000, 5)
+CHAINED = seeds(6000, 16)
+TREES = seeds(5100, 2)
+TASKS = seeds(7000, 10)
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 

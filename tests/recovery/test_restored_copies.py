@@ -18,7 +18,7 @@ from tests.budget import seeds
 from tests.properties.cases import Case, results_of
 from tests.recovery.test_two_runs import never_idle_case
 
-SEEDS = seeds(300, 40)
+SEEDS = seeds(300, 24)
 
 
 def run_from(case: Case, directory: Path, first: int, last: int, files: FailingFiles | None = None) -> InlineQuery:

@@ -14,7 +14,7 @@ from tests.budget import seeds
 from tests.oracle.checks import check_recut, check_static, check_streaming
 
 QUERIES_A_SEED = 9
-STATIC, STREAMING, RECUT = seeds(1, 12), seeds(1, 15), seeds(1, 5)
+STATIC, STREAMING, RECUT = seeds(1, 6), seeds(1, 8), seeds(1, 3)
 
 
 @pytest.mark.slow

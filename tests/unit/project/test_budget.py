@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests import budget
+
+TESTS = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +40,10 @@ def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) ->
     monkeypatch.setenv(budget.CASES, text)
     with pytest.raises(ValueError, match=r"BRAID_CASES=.*how many times the cases of a plain run"):
         budget.seeds(100, 3)
+
+
+def test_no_other_file_decides_how_many_cases_are_tried() -> None:
+    reads = re.compile(r"environ.*(BRAID_CASES|BRAID_SEED)")
+    assert [
+        str(path) for path in TESTS.rglob("*.py") if path != Path(__file__) and reads.search(path.read_text())
+    ] == []
