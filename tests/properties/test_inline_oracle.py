@@ -12,7 +12,9 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
-from braid.engine.tasks import exchange, ingest, intermediate, probe, results, work
+from braid.engine import locations
+from braid.engine.tasks import exchange, ingest, intermediate, lookups, results
+from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
 from braid.optimizer.strategies import Strategy
@@ -30,7 +32,7 @@ UNCUT = seeds(3000, 12)
 
 CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),
-    (probe, "ROWS_AT_ONCE", 3),
+    (lookups, "ROWS_AT_ONCE", 3),
     (exchange, "ROWS_PER_SEGMENT", 3),
     (intermediate, "ROWS_PER_SEGMENT", 3),
     (results, "ROWS_PER_GROUP", 4),
@@ -132,8 +134,8 @@ def test_storage_that_is_not_local_gives_the_same_rows(
     """Driver and tasks go through pyarrow's filesystems, and tasks through copies of the blocks."""
     case = make_case(seed)
     files = ArrowFiles(SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "hdfs")
-    monkeypatch.setattr(work, "locate", lambda location: (files, location))
-    monkeypatch.setattr(work, "copies_directory", lambda: str(tmp_path / "copies"))
+    monkeypatch.setattr(locations, "locate", lambda location: (files, location))
+    monkeypatch.setattr(cache, "copies_directory", lambda: str(tmp_path / "copies"))
     clock = ManualClock(case.clock_ms[0])
     query = InlineQuery(case.logical_plan, "bucket", files=files, clock=clock)
     for batch, now in enumerate(case.clock_ms):

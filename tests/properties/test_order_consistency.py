@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from braid.engine.commands import IngestCommand, ProbeCommand
+from braid.engine.commands import IngestCommand
+from braid.engine.reports import IngestReport
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
 from braid.plan.logical import LogicalPlan
@@ -47,37 +48,32 @@ def rows_of(keys: list[int], at: int) -> pa.Table:
 def turn_around(query: InlineQuery) -> None:
     """Let the last slot work first, and its report come first."""
     cluster: Any = query.cluster
-    ingest, probe = cluster.ingest, cluster.probe
+    ingest = cluster.ingest
 
-    def ingest_backwards(order: IngestCommand) -> list[dict[str, Any]]:
-        return list(reversed(ingest(order)))
+    def ingest_backwards(command: IngestCommand) -> list[IngestReport]:
+        return list(reversed(ingest(command)))
 
-    def probe_backwards(order: ProbeCommand) -> list[dict[str, Any]]:
-        run, waiting = cluster._run, []
-        cluster._run = waiting.append
-        probe(order)
-        cluster._run = run
-        return [run(work) for work in reversed(waiting)]
-
-    cluster.ingest, cluster.probe = ingest_backwards, probe_backwards
+    cluster.ingest = ingest_backwards
+    cluster.slot_order = lambda: range(SLOTS)[::-1]
 
 
 def watch(query: InlineQuery) -> tuple[list[str], list[int]]:
-    """The streams in the order they are taken in, and the slots in the order they work, as they come."""
+    """The streams in the order they are ingested, and the slots in the order they work, as they come."""
     cluster: Any = query.cluster
-    take, look_up = cluster._take, cluster._look_up
+    take, run_slot = cluster._take, cluster._slot
     taken_in: list[str] = []
     worked: list[int] = []
 
-    def taking(order: IngestCommand, stream: int, *rest: Any) -> dict[str, Any]:
+    def taking(command: IngestCommand, stream: int, *rest: Any) -> IngestReport:
         taken_in.append((R, S)[stream])
-        return dict(take(order, stream, *rest))
+        report: IngestReport = take(command, stream, *rest)
+        return report
 
-    def looking_up(order: ProbeCommand, slot: int, attempt: int) -> dict[str, Any]:
+    def working(function: Any, command: Any, slot: int, attempt: int) -> Any:
         worked.append(slot)
-        return dict(look_up(order, slot, attempt))
+        return run_slot(function, command, slot, attempt)
 
-    cluster._take, cluster._look_up = taking, looking_up
+    cluster._take, cluster._slot = taking, working
     return taken_in, worked
 
 

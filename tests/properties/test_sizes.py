@@ -17,7 +17,7 @@ import pytest
 
 from braid.control import merging
 from braid.control.ordering import Ordering
-from braid.engine.tasks import ingest, probe, results
+from braid.engine.tasks import ingest, lookups, results
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
@@ -159,7 +159,7 @@ class Watch:
         self._wrap(patch, Rows, "take", lambda result: (result.length, result.nbytes))
         self._wrap(patch, Pairs, "to_rows", lambda result: (result.length, result.nbytes))
         self._wrap(patch, Pairs, "array", lambda result: (len(result), result.nbytes))
-        self._wrap(patch, probe, "concat_rows", lambda result: (result.length, result.nbytes))
+        self._wrap(patch, lookups, "concat_rows", lambda result: (result.length, result.nbytes))
         self._wrap(patch, ingest, "_join", lambda result: (result.num_rows, result.nbytes))
         add, flush, watch = BlockWriter.add, results.ResultWriter._flush, self
 

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pytest
 
 from braid.control import merging
+from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
-from braid.engine.tasks.work import Locations
 from braid.errors import CorruptStateError, StorageError, StorageWarning, TakenOverError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Fanout, Manifest
@@ -12,10 +12,26 @@ from braid.state.manifest import Fanout, Manifest
 DECAY = 0.9
 
 
+@dataclass(frozen=True)
+class LookupCounts:
+    """What a task observed of the lookups of `stream` by rows of `delta_stream`.
+
+    The lookups among rows that earlier steps had admitted are also counted apart: their seconds and compared pairs.
+    """
+
+    delta_stream: int
+    stream: int
+    probes: int
+    compared: int
+    matched: int
+    earlier_seconds: float
+    earlier_compared: int
+
+
 def fanouts_after(
-    plan: JoinPlan, before: Manifest, join_orders: Sequence[tuple[int, ...]], reports: Sequence[dict[str, Any]]
+    plan: JoinPlan, before: Manifest, join_orders: Sequence[tuple[int, ...]], lookups: Iterable[LookupCounts]
 ) -> tuple[Fanout, ...]:
-    """Earlier observations decay; those of a step's reports are added.
+    """Earlier observations decay; those of a step's tasks are added.
 
     After a change of the tree, observations of intermediate results are dropped: their numbers are those of one tree.
     """
@@ -25,16 +41,14 @@ def fanouts_after(
         for fanout in before.fanouts
         if same or fanout.stream < len(plan.streams)
     }
-    for report in reports:
-        for lookup in report["lookups"]:
-            delta_stream = lookup["delta_stream"]
-            joined = _joined_before(plan, join_orders[delta_stream], lookup)
-            key = (delta_stream, lookup["stream"], joined)
-            probes, matches = seen.get(key, (0.0, 0.0))
-            seen[key] = (probes + lookup["probes"], matches + lookup["matched"])
+    for lookup in lookups:
+        joined = _joined_before(plan, join_orders[lookup.delta_stream], lookup)
+        key = (lookup.delta_stream, lookup.stream, joined)
+        probes, matches = seen.get(key, (0.0, 0.0))
+        seen[key] = (probes + lookup.probes, matches + lookup.matched)
     return tuple(Fanout(*key, *counts) for key, counts in sorted(seen.items()))
 
 
-def _joined_before(plan: JoinPlan, order: tuple[int, ...], lookup: dict[str, Any]) -> tuple[int, ...]:
-    before = order[: order.index(lookup["stream"])]
-    return tuple(sorted((lookup["delta_stream"], *(member for number in before for member in plan.members(number)))))
+def _joined_before(plan: JoinPlan, order: tuple[int, ...], lookup: LookupCounts) -> tuple[int, ...]:
+    before = order[: order.index(lookup.stream)]
+    return tuple(sorted((lookup.delta_stream, *(member for number in before for member in plan.members(number)))))

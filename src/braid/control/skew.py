@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -66,21 +65,20 @@ class Regrouping:
         )
 
 
-def add_counts(before: KeyCounts, reports: Iterable[dict[str, Any]]) -> KeyCounts:
+def add_counts(before: KeyCounts, sampled: Iterable[KeyCounts]) -> KeyCounts:
     """Earlier counts decay, those of a step's tasks are added, and the most frequent keys are kept.
 
     The counts of a stream do not decay in a step in which it has no rows: there is no newer information.
     """
-    taken = [report for report in reports if report["rows"]]
+    taken = [counts for counts in sampled if counts.rows]
     if not taken:
         return before
     found = {key.key: replace(key, rows=key.rows * DECAY) for key in before.keys}
-    for report in taken:
-        for key, text, rows in report["found"]:
-            known = found.get(key, FrequentKey(key, text, 0.0))
-            found[key] = replace(known, rows=known.rows + rows)
+    for key in (key for counts in taken for key in counts.keys):
+        known = found.get(key.key, replace(key, rows=0.0))
+        found[key.key] = replace(known, rows=known.rows + key.rows)
     kept = sorted(found.values(), key=lambda key: (-key.rows, key.key))[:KEPT_KEYS]
-    return KeyCounts(before.rows * DECAY + sum(report["rows"] for report in taken), tuple(kept))
+    return KeyCounts(before.rows * DECAY + sum(counts.rows for counts in taken), tuple(kept))
 
 
 def hot_keys(layout: Layout, counts: Sequence[KeyCounts]) -> tuple[HotKey, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
-from braid.engine.commands import AggregateCommand, IngestCommand, ProbeCommand, RankCommand, ReleaseCommand
+from braid.engine.commands import Command, IngestCommand, ProbeCommand
+from braid.engine.reports import IngestReport
 from braid.plan.layout import Layout
+
+R = TypeVar("R")
 
 
 class Cluster(Protocol):
-    """Runs the tasks of a step and returns their reports."""
+    """Runs the tasks of a step and returns their reports; raises the error of a task that a retry cannot fix."""
 
     slots: int
     ingest_tasks: int
@@ -23,24 +26,12 @@ class Cluster(Protocol):
         """Request the cores that a layout can use; the request and its outcome, None if nothing was requested."""
         ...
 
-    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[IngestReport]:
         """Ingest the rows of the current batch: one report per task."""
         ...
 
-    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
-        """Run one probe job: one report per slot."""
-        ...
-
-    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
-        """Add a step's partial aggregates to the aggregate state: one report per slot."""
-        ...
-
-    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
-        """Rank the rows of row-based windows."""
-        ...
-
-    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
-        """Emit buffered results in order."""
+    def run(self, command: Command[R]) -> list[R]:
+        """Run a job with one task per slot: one report per slot."""
         ...
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:

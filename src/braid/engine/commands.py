@@ -1,35 +1,58 @@
 """Commands: what the driver sends to the tasks of one job, as JSON in a local property of Spark.
 
 A task's code and plan are fixed for a run; only its command changes from step to step. So one planned DataFrame serves
-all steps.
+all steps. A command is made for the whole job and divided by slot: a task reads only the part of its slot.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import zlib
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from braid.control.merging import Merge
+from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport
 from braid.engine.row_ids import RowIds
-from braid.placement.admission import NEVER, Admission
+from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.placement.units import slot_of, units_of
 from braid.plan.layout import Layout
+from braid.plan.typed_json import from_text, to_text
 from braid.state.manifest import AggregateState, Block
 from braid.state.order_state import RankIndexFile
 
 PROPERTY = "braid.command"
+# Separates the parts of the slots; not among the characters of base 85.
+SEPARATOR = " "
+
+R = TypeVar("R")
+C = TypeVar("C", bound="Command[Any]")
+
+
+class Command(Generic[R]):
+    """What the tasks of one job do; each returns a report of type `reports`."""
+
+    step: int
+    run: str
+    reports: ClassVar[type[Any]]
+
+    def divide(self, slots: int) -> list[Self]:
+        """The command of each slot, or one command that is the same for all."""
+        return [self]
 
 
 @dataclass(frozen=True)
-class IngestCommand:
+class IngestCommand(Command[IngestReport]):
     """Ingest the rows of a step, under these watermarks and by this layout.
 
     `newest_us` is the newest event time that rows of each stream may have; None: any. `row_ids` are the ids for rows
     of row-based windows.
     """
 
+    reports = IngestReport
     step: int
     run: str
     watermarks: tuple[int | None, ...]
@@ -37,27 +60,17 @@ class IngestCommand:
     newest_us: tuple[int | None, ...]
     row_ids: RowIds
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> IngestCommand:
-        return IngestCommand(
-            content["step"],
-            content["run"],
-            tuple(content["watermarks"]),
-            Layout.from_json(content["layout"]),
-            tuple(content["newest_us"]),
-            RowIds(**content["row_ids"]),
-        )
-
 
 @dataclass(frozen=True)
-class ProbeCommand:
+class ProbeCommand(Command[ProbeReport]):
     """Join the rows of a step: run rounds `first_round` to `last_round` of every probe order.
 
-    Probe orders end together, in the last round. `blocks` are all live blocks and the step's own; `exchanged` are the
-    files of the previous round; `admission` says which rows start and what they see. `watched`: note the calls of
-    users' functions, in a job that is retried because a worker died.
+    Probe orders end together, in the last round. `blocks` are what is probed, and what probes: the live blocks and the
+    step's own. `exchanged` are the files of the previous round; `admission` says which rows start and what they see.
+    `watched`: note the calls of users' functions, in a job that is retried because a worker died.
     """
 
+    reports = ProbeReport
     step: int
     run: str
     layouts: tuple[Layout, ...]
@@ -82,23 +95,28 @@ class ProbeCommand:
         """Whether no probe job follows."""
         return self.last_round == self.rounds - 1
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> ProbeCommand:
-        return ProbeCommand(
-            step=content["step"],
-            run=content["run"],
-            admission=Admission(**content["admission"]),
-            rank_indexes=_rank_indexes(content),
-            layouts=tuple(Layout.from_json(layout) for layout in content["layouts"]),
-            blocks=tuple(Block.from_json(block) for block in content["blocks"]),
-            join_orders=tuple(tuple(order) for order in content["join_orders"]),
-            merges=tuple(Merge(**{**merge, "files": tuple(merge["files"])}) for merge in content["merges"]),
-            first_round=content["first_round"],
-            last_round=content["last_round"],
-            exchanged=tuple(content["exchanged"]),
-            aggregate_parts=content["aggregate_parts"],
-            watched=content["watched"],
-        )
+    def divide(self, slots: int) -> list[Self]:
+        """Each slot gets the blocks whose rows probe, those with rows of its units, and its part of the merges."""
+        slots_of_units = {
+            (layout.epoch, unit.number): slot_of(unit, slots)
+            for layout in self.layouts
+            for unit in units_of(layout, len(self.join_orders))
+        }
+        blocks: dict[int, list[Block]] = defaultdict(list)
+        for block in self.blocks:
+            needed: Iterable[int] = range(slots)
+            if block.units is not None and self.admission.starting(block) is None:
+                needed = sorted({slots_of_units[block.epoch, unit] for unit in block.units})
+            for slot in needed:
+                blocks[slot].append(block)
+        return [
+            replace(self, blocks=tuple(blocks[slot]), merges=self._merges_of(blocks[slot])) for slot in range(slots)
+        ]
+
+    def _merges_of(self, blocks: list[Block]) -> tuple[Merge, ...]:
+        files = {block.file for block in blocks} if self.merges else set()
+        parts = (replace(merge, files=tuple(f for f in merge.files if f in files)) for merge in self.merges)
+        return tuple(part for part in parts if part.files)
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,7 @@ class BufferedFrom:
 
 
 @dataclass(frozen=True)
-class AggregateCommand:
+class AggregateCommand(Command[AggregateReport]):
     """Add the partial aggregates of a step to the aggregate state, and emit the changes.
 
     The generations in `compacted` are rewritten together with the step's own rows. `newest_us` is the newest result
@@ -119,6 +137,7 @@ class AggregateCommand:
     and the unreleased rows of the files in `rewritten` are rewritten.
     """
 
+    reports = AggregateReport
     step: int
     run: str
     aggregate: AggregateState
@@ -130,35 +149,33 @@ class AggregateCommand:
     until_us: int = NEVER
     rewritten: tuple[str, ...] = ()
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> AggregateCommand:
-        lists = {name: tuple(content[name]) for name in ("compacted", "rewritten")}
-        partials = tuple(BufferedFrom(**buffered) for buffered in content["partials"])
-        return AggregateCommand(
-            **{**content, **lists, "partials": partials, "aggregate": AggregateState.from_json(content["aggregate"])}
-        )
-
 
 @dataclass(frozen=True)
-class ReleaseCommand:
-    """Emit buffered results up to `until_us` in order: slot n writes those between `cuts` n and n + 1.
+class ReleaseCommand(Command[ReleaseReport]):
+    """Emit buffered results up to `frontier_us` in order: slot n writes those between `cuts` n and n + 1.
 
-    The unreleased rows of the files in `compacted` are rewritten.
+    Divided, a slot has no cuts: it writes the results after `after_us` up to `until_us`. The unreleased rows of the
+    files in `compacted` are rewritten.
     """
 
+    reports = ReleaseReport
     step: int
     run: str
     blocks: tuple[BufferedFrom, ...]
-    until_us: int
+    frontier_us: int
     cuts: tuple[int, ...]
     compacted: tuple[str, ...]
+    after_us: int = ALWAYS
+    until_us: int = ALWAYS
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> ReleaseCommand:
-        lists = {name: tuple(content[name]) for name in ("cuts", "compacted")}
-        return ReleaseCommand(
-            **{**content, **lists, "blocks": tuple(BufferedFrom(**buffered) for buffered in content["blocks"])}
-        )
+    def divide(self, slots: int) -> list[Self]:
+        edges = (ALWAYS, *self.cuts, self.frontier_us)
+        spans = list(pairwise(edges))
+        spans += [(self.frontier_us, self.frontier_us)] * (slots - len(spans))
+        return [
+            replace(self, cuts=(), compacted=self.compacted[slot::slots], after_us=after, until_us=until)
+            for slot, (after, until) in enumerate(spans)
+        ]
 
 
 @dataclass(frozen=True)
@@ -171,9 +188,10 @@ class ArrivalLogFrom:
 
 
 @dataclass(frozen=True)
-class RankCommand:
+class RankCommand(Command[RankReport]):
     """Rank the rows up to `until_us`, after those of the `rank_indexes` up to `before_us`."""
 
+    reports = RankReport
     step: int
     run: str
     arrival_logs: tuple[ArrivalLogFrom, ...]
@@ -181,24 +199,26 @@ class RankCommand:
     before_us: int
     until_us: int
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> RankCommand:
-        arrival_logs = tuple(ArrivalLogFrom(**arrival_log) for arrival_log in content["arrival_logs"])
-        return RankCommand(**{**content, "arrival_logs": arrival_logs, "rank_indexes": _rank_indexes(content)})
+    def divide(self, slots: int) -> list[Self]:
+        """The streams are dealt to the slots."""
+        streams = sorted({arrival_log.stream for arrival_log in self.arrival_logs})
+        return [self._for_streams(streams[slot::slots]) for slot in range(slots)]
+
+    def _for_streams(self, streams: list[int]) -> Self:
+        return replace(
+            self,
+            arrival_logs=tuple(log for log in self.arrival_logs if log.stream in streams),
+            rank_indexes=tuple(index for index in self.rank_indexes if index.stream in streams),
+        )
 
 
-Command = IngestCommand | ProbeCommand | AggregateCommand | ReleaseCommand | RankCommand
+def encode(command: Command[Any], slots: int) -> str:
+    """The commands of all slots as text, each compressed, to fit into a local property."""
+    parts = (zlib.compress(to_text(part).encode(), 1) for part in command.divide(slots))
+    return SEPARATOR.join(base64.b85encode(part).decode() for part in parts)
 
 
-def encode(command: Command) -> str:
-    """The command as text, compressed to fit into a local property."""
-    return base64.b85encode(zlib.compress(json.dumps(asdict(command)).encode(), 1)).decode()
-
-
-def decode(text: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(text)))
-    return content
-
-
-def _rank_indexes(content: dict[str, Any]) -> tuple[RankIndexFile, ...]:
-    return tuple(RankIndexFile(**rank_index) for rank_index in content["rank_indexes"])
+def decode(kind: type[C], text: str, slot: int) -> C:
+    """The command of a slot."""
+    parts = text.split(SEPARATOR)
+    return from_text(kind, zlib.decompress(base64.b85decode(parts[slot if len(parts) > 1 else 0])))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from braid.control.layouts import Spread
 from braid.control.ordering import OrderDecision
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
+from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
 from braid.optimizer.join_orders import choose_join_orders
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import identity_of
-from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move
+from braid.state.manifest import DeltaRecord, KeyCounts, Manifest, Move, stored_block
 
-Reports = Sequence[dict[str, Any]]
+Reports = Sequence[IngestReport]
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,17 @@ def delta_of(
         idle=start.times.idle,
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
-        blocks=tuple(_input_block(report, step, layout) for report in reports if report["block"]),
+        blocks=tuple(
+            stored_block(report.block, report.stream, (step, step), layout.epoch)
+            for report in reports
+            if report.block is not None
+        ),
         newest=newest_times(plan, reports),
-        input_rows=tuple(_total(reports, stream.number, "rows") for stream in plan.streams),
-        late_rows=tuple(_total(reports, stream.number, "late") for stream in plan.streams),
+        input_rows=tuple(sum(r.rows for r in reports if r.stream == stream.number) for stream in plan.streams),
+        late_rows=tuple(sum(r.late_rows for r in reports if r.stream == stream.number) for stream in plan.streams),
         late_files=_late_moves(plan, reports, step, start.now_ms),
-        moved_bytes=sum(report["block"]["size"] for report in reports if report["block"]),
-        next_row_id=start.row_ids.first_after(report["rows"] for report in reports),
+        moved_bytes=sum(report.block.size for report in reports if report.block is not None),
+        next_row_id=start.row_ids.first_after(report.rows for report in reports),
         adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
@@ -87,7 +91,7 @@ def for_storage_of(
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
     """The largest event time of each stream's new rows; None: no rows."""
     return tuple(
-        max((r["newest"] for r in reports if r["stream"] == stream.number and r["newest"] is not None), default=None)
+        max((r.newest_us for r in reports if r.stream == stream.number and r.newest_us is not None), default=None)
         for stream in plan.streams
     )
 
@@ -108,26 +112,17 @@ def _join_orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], .
     return choose_join_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
 
 
-def _input_block(report: dict[str, Any], step: int, layout: Layout) -> Block:
-    place = {"stream": report["stream"], "epoch": layout.epoch, "units": None}
-    return Block(first_step=step, last_step=step, **place, **report["block"])
-
-
-def _total(reports: Reports, stream: int, what: str) -> int:
-    return sum(report[what] for report in reports if report["stream"] == stream)
-
-
 def _key_counts(plan: JoinPlan, manifest: Manifest, layout: Layout, reports: Reports) -> tuple[KeyCounts, ...]:
     known = manifest.key_counts if manifest.layout.stored_as == layout.stored_as else ()
     before = known or (KeyCounts(),) * len(plan.streams)
-    seen = [[r["keys"] for r in reports if r["stream"] == stream.number] for stream in plan.streams]
+    seen = [[r.keys for r in reports if r.stream == stream.number] for stream in plan.streams]
     return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
 
 
 def _late_moves(plan: JoinPlan, reports: Reports, step: int, now_ms: int) -> tuple[Move, ...]:
     moves = []
-    for number, report in enumerate(report for report in reports if report["late_file"]):
-        stream = plan.streams[report["stream"]].name
+    for number, report in enumerate(report for report in reports if report.late_file is not None):
+        stream = plan.streams[report.stream].name
         target = f"late/{stream}/{now_ms:015d}-{step:012d}-{number}.parquet"
-        moves.append(Move(f"staging/{report['late_file']}", target, inside=True))
+        moves.append(Move(f"staging/{report.late_file}", target, inside=True))
     return tuple(moves)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from braid.engine.reports import UnitCounts
 from braid.placement.units import units_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Load
 
 
-def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[dict[str, Any]]) -> tuple[Load, ...]:
+def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[UnitCounts]) -> tuple[Load, ...]:
     """The bytes stored by each subgroup of each side of a biclique; the newest layout is the last.
 
     Rows stored under an older layout count where the newest one would place them.
@@ -27,14 +27,13 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], reports: Iterable[
     }
     loads: dict[tuple[int, int], float] = defaultdict(float)
     seen: set[tuple[int, int]] = set()
-    for report in reports:
-        for unit in report.get("units", ()):
-            unit_place = (unit["epoch"], unit["unit"])
-            if unit_place in places and unit_place not in seen:
-                seen.add(unit_place)
-                stream, successors = places[unit_place]
-                for group in successors:
-                    loads[stream, group] += unit["stored_bytes"] / len(successors)
+    for unit in counts:
+        unit_place = (unit.epoch, unit.unit)
+        if unit_place in places and unit_place not in seen:
+            seen.add(unit_place)
+            stream, successors = places[unit_place]
+            for group in successors:
+                loads[stream, group] += unit.stored_bytes / len(successors)
     return tuple(Load(stream, group, round(size)) for (stream, group), size in sorted(loads.items()))
 
 

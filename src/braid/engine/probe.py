@@ -1,24 +1,48 @@
-"""The probe jobs of a step: from its delta record to its results, and the blocks stored after it."""
+"""The probe jobs of a step: from its delta record to its results, and the blocks stored after it.
+
+One job runs all rounds where routes stay in their slots; otherwise each round is a job of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
+from braid.control.fanouts import LookupCounts
 from braid.control.keeping import decide_rewrites, split_expired
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
 from braid.engine.ordered.keeper import admission_of
-from braid.engine.rebuilding import rebuild_intermediate
-from braid.engine.rounds import Found, run_rounds
-from braid.optimizer.trees import derivation, in_shape
+from braid.engine.reports import ProbeReport, UnitCounts
+from braid.optimizer.trees import derivation, in_shape, rebuild_orders
+from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, DeltaRecord, Manifest
 from braid.state.order_state import RankIndexFile
 
-NOTHING = Found([], (), (), (), 0)
+
+@dataclass(frozen=True)
+class Found:
+    """What the probe jobs of a step found: reports, merged and intermediate blocks, and files no longer needed."""
+
+    reports: tuple[ProbeReport, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    merged: tuple[str, ...] = ()
+    exchanged: tuple[str, ...] = ()
+    exchanged_bytes: int = 0
+    intermediate: tuple[Block, ...] = ()
+
+    @property
+    def lookups(self) -> Iterator[LookupCounts]:
+        """What was observed of all lookups."""
+        return (lookup for report in self.reports for lookup in report.lookups)
+
+    @property
+    def units(self) -> Iterator[UnitCounts]:
+        """The counts of all units, by job and slot."""
+        return (unit for report in self.reports for unit in report.units)
 
 
 @dataclass(frozen=True)
@@ -44,7 +68,7 @@ def look_up(
     """Look a step's rows up, if any are due. If a predicate was `corrected`, intermediate results are rebuilt."""
     plan = in_shape(base, delta.layout.tree)
     stored, gone = split_expired(in_shape(base, manifest.layout.tree), manifest, delta.watermarks)
-    live, rebuilt = stored, NOTHING
+    live, rebuilt = stored, Found()
     useless: tuple[Block, ...] = ()
     if corrected or manifest.derivation != derivation(plan):
         live = tuple(block for block in stored if block.stream < len(plan.streams))
@@ -53,7 +77,7 @@ def look_up(
             rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live))
     live = (*live, *rebuilt.intermediate)
     command = replace(_probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
-    found = NOTHING
+    found = Found()
     if any(command.admission.starting(block) for block in command.blocks):
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
         found = run_rounds(plan, cluster, replace(command, merges=merges))
@@ -91,3 +115,53 @@ def _probe_command(
         admission=admission_of(delta, manifest),
         aggregate_parts=aggregate.parts,
     )
+
+
+def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
+    """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
+    reports: list[ProbeReport] = []
+    exchanged: tuple[str, ...] = ()
+    for first, last in job_rounds(plan, cluster, command):
+        merges = command.merges if last == command.rounds - 1 else ()
+        job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
+        answers = cluster.run(job)
+        exchanged = tuple(report.exchanged.file for report in answers if report.exchanged is not None)
+        reports += answers
+    written = [report.exchanged for report in reports if report.exchanged is not None]
+    return Found(
+        reports=tuple(reports),
+        blocks=tuple(block for report in reports for block in report.merged),
+        merged=tuple(file for merge in command.merges for file in merge.files),
+        exchanged=tuple(block.file for block in written),
+        exchanged_bytes=sum(block.size for block in written),
+        intermediate=tuple(block for report in reports for block in report.intermediate),
+    )
+
+
+def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[tuple[int, int]]:
+    """Which rounds, first and last, run in one job."""
+    count = command.rounds
+    local = len(command.layouts) == 1 and routes_stay_local(command.layouts[0], len(plan.streams), cluster.slots)
+    if not local:
+        return [(number, number) for number in range(count)]
+    jobs, first = [], 0
+    for number in range(count):
+        if number == count - 1 or cluster.needs_own_round(command, number):
+            jobs.append((first, number))
+            first = number + 1
+    return jobs
+
+
+def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
+    """Intermediate results from stored rows, when a query adopts a tree or its predicates were corrected.
+
+    `command` has the stored blocks, without the step's own. All rows of the innermost stream that earlier steps
+    admitted look up the other streams, and no other stream probes, so every combination of such rows is found once. It
+    counts as found in the previous step, so the delta streams of this step see it. No record names the new files
+    before the step's manifest, so a crash leaves only files to sweep.
+    """
+    admission = replace(command.admission, covers="earlier")
+    found = run_rounds(plan, cluster, replace(command, join_orders=rebuild_orders(plan), admission=admission))
+    before = command.step - 1
+    intermediate = tuple(replace(block, first_step=before, last_step=before) for block in found.intermediate)
+    return replace(found, reports=(), intermediate=intermediate)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from braid.control.skew import hot_keys
+from braid.engine.reports import ProbeReport
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest
@@ -42,7 +43,7 @@ def step_progress(
     delta: DeltaRecord,
     batch: int | None,
     manifest: Manifest,
-    reports: list[dict[str, Any]],
+    reports: Sequence[ProbeReport],
     exchanged_bytes: int,
     phases: Phases,
 ) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def step_progress(
         "timestamp": iso_time(delta.now_ms * 1000),
         "numInputRows": rows,
         "inputRows": dict(zip(names, delta.input_rows, strict=True)),
-        "numOutputRows": sum(report["results"] for report in reports),
+        "numOutputRows": sum(report.output.results for report in reports),
         "lateRows": dict(zip(names, delta.late_rows, strict=True)),
         "watermarks": {name: iso_time(mark) for name, mark in zip(names, delta.watermarks, strict=True)},
         "idle": [name for name, asleep in zip(names, delta.idle, strict=True) if asleep],
@@ -68,7 +69,7 @@ def step_progress(
         "stateBlocks": len(manifest.blocks),
         "bytesMoved": delta.moved_bytes
         + exchanged_bytes
-        + sum(u["received_bytes"] for r in reports for u in r["units"]),
+        + sum(unit.received_bytes for report in reports for unit in report.units),
         "held": {},
         "hotKeys": [
             {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
@@ -78,24 +79,24 @@ def step_progress(
     }
 
 
-def _units(reports: list[dict[str, Any]], manifest: Manifest) -> list[dict[str, Any]]:
+def _units(reports: Sequence[ProbeReport], manifest: Manifest) -> list[dict[str, Any]]:
     """Per unit of the current layout: the rows it stores and the cost of its lookups."""
     found: dict[int, dict[str, Any]] = {}
     for report in reports:
-        for unit in report["units"]:
-            if unit["epoch"] != manifest.layout.epoch:
+        for unit in report.units:
+            if unit.epoch != manifest.layout.epoch:
                 continue
             entry = found.setdefault(
-                unit["unit"],
-                {"unit": unit["unit"], "slot": report["slot"], "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
+                unit.unit,
+                {"unit": unit.unit, "slot": report.slot, "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
                 | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0, "bytesReceived": 0, "windowChecksSkipped": 0},
             )
-            entry["rowsStored"] = max(entry["rowsStored"], unit["stored_rows"])
-            entry["bytes"] = max(entry["bytes"], unit["stored_bytes"])
-            entry["rowsProbed"] += unit["probes"]
-            entry["pairsCompared"] += unit["compared"]
-            entry["results"] += unit["matched"]
-            entry["bytesReceived"] += unit["received_bytes"]
-            entry["windowChecksSkipped"] += unit["windows_skipped"]
-            entry["cpuSeconds"] = round(entry["cpuSeconds"] + unit["cpu"], 6)
+            entry["rowsStored"] = max(entry["rowsStored"], unit.stored_rows)
+            entry["bytes"] = max(entry["bytes"], unit.stored_bytes)
+            entry["rowsProbed"] += unit.probes
+            entry["pairsCompared"] += unit.compared
+            entry["results"] += unit.matched
+            entry["bytesReceived"] += unit.received_bytes
+            entry["windowChecksSkipped"] += unit.windows_skipped
+            entry["cpuSeconds"] = round(entry["cpuSeconds"] + unit.cpu, 6)
     return [found[number] for number in sorted(found)]

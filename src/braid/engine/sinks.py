@@ -7,10 +7,11 @@ results as a DataFrame before the commit (`frames.py`): at least once, with the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from braid.engine.reports import ResultFile
 from braid.state.files import Files
 from braid.state.manifest import Move
 from braid.state.sweeping import step_of
@@ -49,7 +50,7 @@ class Sink(Protocol):
         """At start: the files of this query that readers see; none where results are not files."""
         ...
 
-    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def deliver(self, step: int, owner: int, staged: Sequence[ResultFile]) -> tuple[Move, ...]:
         """Before the commit: deliver the staged results, or return the moves that will publish them."""
         ...
 
@@ -87,13 +88,13 @@ class FileSink:
         found = (parse_published(name) for name in self.files.list(self._path))
         return [file for file in found if file is not None and file.query == self._query[:8]]
 
-    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def deliver(self, step: int, owner: int, staged: Sequence[ResultFile]) -> tuple[Move, ...]:
         return tuple(
             Move(
-                f"{self._staging}/{file['name']}",
+                f"{self._staging}/{file.name}",
                 f"{self._path}/{published_name(step, number, self._query, owner)}",
             )
-            for number, file in enumerate(sorted(staged, key=lambda file: str(file["name"])))
+            for number, file in enumerate(sorted(staged, key=lambda file: file.name))
         )
 
     def published(self, step: int) -> None:
@@ -125,7 +126,7 @@ class DiscardSink:
     def published_files(self) -> list[PublishedFile]:
         return []
 
-    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def deliver(self, step: int, owner: int, staged: Sequence[ResultFile]) -> tuple[Move, ...]:
         return ()
 
     def published(self, step: int) -> None:

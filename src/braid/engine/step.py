@@ -8,7 +8,7 @@ Publishing and sweeping can be repeated.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,9 +31,9 @@ from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import look_up
 from braid.engine.progress import Phases, step_progress
+from braid.engine.reports import IngestReport, ProbeReport
 from braid.engine.restart.consistency import require_same_rows
 from braid.engine.restart.fingerprint import storage_digest
-from braid.engine.rounds import require_success
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
 from braid.engine.step_names import failing_in, name_step
@@ -221,9 +221,9 @@ class StepRunner:
             looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rank_indexes, corrected)
             ordered = self._emit(delta, ranked, looked.found.reports)
             summed = self._update_aggregate(delta, looked.found.reports, ordered)
-            output_reports = looked.found.reports if summed is None else summed.reports
+            outputs = [report.output for report in (looked.found.reports if summed is None else summed.reports)]
         with phases.phase("sink"), failing():
-            files = [file for report in output_reports for file in report["files"]]
+            files = tuple(file for output in outputs for file in output.files)
             if ordered is not None and self._plan.ordered:
                 files = ordered.released.files
             moves = self._sink.deliver(delta.step, self._owner.number, files)
@@ -278,13 +278,12 @@ class StepRunner:
         command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits, start.row_ids)
         with failing_in(self._plan, name_step(step, offer.batch, offer.planned)):
             reports = self._cluster.ingest(command)
-            require_success(reports)
         check = offer.check or self._silence.all_read(self._now_ms())
         idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
         times = decide_times(self._plan, self.manifest.marks, idle)
         return self._fix(replace(start, times=times), reports, offer.flush)
 
-    def _fix(self, start: Start, reports: list[dict[str, Any]], flush: bool = False) -> DeltaRecord:
+    def _fix(self, start: Start, reports: Sequence[IngestReport], flush: bool = False) -> DeltaRecord:
         """Record what the step has read and decided; a record that another run wrote first wins."""
         decision = None
         if self._keeper is not None:
@@ -298,7 +297,7 @@ class StepRunner:
         return fixed
 
     def _update_aggregate(
-        self, delta: DeltaRecord, reports: list[dict[str, Any]], ordered: OrderedStep | None
+        self, delta: DeltaRecord, reports: Sequence[ProbeReport], ordered: OrderedStep | None
     ) -> AggregateUpdate | None:
         """Add the step's results to the aggregate state, if there is one; an ordered step has already done so."""
         aggregation = self._plan.aggregation
@@ -310,7 +309,7 @@ class StepRunner:
             self._plan, aggregation, self._cluster, self.manifest.aggregate, delta, self._run, reports
         )
 
-    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: list[dict[str, Any]]) -> OrderedStep | None:
+    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: Sequence[ProbeReport]) -> OrderedStep | None:
         """Emit due results in order, if the query is ordered."""
         if self._keeper is None:
             return None

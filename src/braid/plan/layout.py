@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 Kind = Literal["partitioned", "biclique", "matrix"]
 
@@ -33,12 +33,6 @@ class Layout:
     most_groups: tuple[int, ...] | None = None
     tree: tuple[int, ...] | None = None
     stored_as: str = ""
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Layout:
-        known: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
-        sizes = content["sizes"]
-        return Layout(**{**known, "sizes": None if sizes is None else tuple(tuple(side) for side in sizes)})
 
     @property
     def by_key(self) -> bool:

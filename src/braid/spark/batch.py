@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from braid.control.ordering import Ordering
+from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
-from braid.engine.tasks.work import Locations
 from braid.errors import StorageError
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan

@@ -7,12 +7,11 @@ task runs where its blocks are already open.
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import TypeVar, cast
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -21,30 +20,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from braid.analysis.catalyst import quiet
-from braid.engine.commands import (
-    PROPERTY,
-    AggregateCommand,
-    Command,
-    IngestCommand,
-    ProbeCommand,
-    RankCommand,
-    ReleaseCommand,
-    encode,
-)
-from braid.engine.tasks.watching import noted_death
-from braid.engine.tasks.work import Locations, report_row, run_ingest
+from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand, encode
+from braid.engine.locations import Locations
+from braid.engine.reports import IngestReport, read_reports
+from braid.engine.tasks.ingest import run_ingest
+from braid.engine.tasks.task_errors import with_task_errors
+from braid.engine.tasks.worker.watching import noted_death
 from braid.errors import PredicateError, QueryError, shortened
 from braid.plan.expressions import Column
 from braid.plan.join import KEEP, JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.executors import request_executors
 from braid.spark.job_failures import WorkerDied, explain_failure
-from braid.spark.jobs import REPORTS, ProbePipeline
+from braid.spark.jobs import REPORTS, Jobs
 from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
-from braid.spark.slot_functions import AggregateFunction, RankFunction, ReleaseFunction
+from braid.spark.slot_functions import report_row
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches
-from braid.state.files import locate
+
+R = TypeVar("R")
 
 
 class SparkCluster:
@@ -57,9 +51,6 @@ class SparkCluster:
         self._plan = plan
         self._locations = locations
         self._batch: DataFrame | None = None
-        self._update: DataFrame | None = None
-        self._ranking: DataFrame | None = None
-        self._release: DataFrame | None = None
         self.ingest_tasks = 0
         self._range = pinned_range(spark)
         self._anchor_to(slots)
@@ -98,46 +89,30 @@ class SparkCluster:
         """Set the reports of the batch for the next `ingest`."""
         self._batch = reports
 
-    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[IngestReport]:
         if self._batch is None:
             raise RuntimeError("there is no batch to ingest")
         return self._collect(self._batch, command, evaluated_at_ingest(self._plan))
 
-    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
-        """Run a probe job; if a worker dies, run it once more and note the calls of users' functions."""
-        evaluated = self._pipeline.evaluated(command)
+    def run(self, command: Command[R]) -> list[R]:
+        """Run a job; if a worker dies in a probe, run it once more and note the calls of users' functions."""
+        frame, evaluated = self._jobs.frame(command), self._jobs.evaluated(command)
         try:
-            return self._collect(self._pipeline.job(command), command, evaluated)
+            return self._collect(frame, command, evaluated)
         except WorkerDied:
-            if not any(conjunct.function is not None for conjunct in self._plan.conjuncts):
+            has_functions = any(conjunct.function is not None for conjunct in self._plan.conjuncts)
+            if not (isinstance(command, ProbeCommand) and has_functions):
                 raise
         try:
-            return self._collect(self._pipeline.job(command), replace(command, watched=True), evaluated)
+            return self._collect(frame, cast("Command[R]", replace(command, watched=True)), evaluated)
         except WorkerDied as error:
-            found = noted_death(*locate(self._locations.checkpoint), command.run, command.step)
+            found = noted_death(*self._locations.open_checkpoint(), command.run, command.step)
             if found is None:
                 raise
             raise PredicateError(found.message, f"{found.detail}\n{error.detail}", found.hint) from None
 
-    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
-        if self._update is None:
-            function = AggregateFunction(self._plan, self._locations, self.slots)
-            self._update = map_batches(self._anchor, function, REPORTS)
-        return self._collect(self._update, command)
-
-    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
-        if self._ranking is None:
-            self._ranking = map_batches(self._anchor, RankFunction(self._plan, self._locations, self.slots), REPORTS)
-        return self._collect(self._ranking, command)
-
-    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
-        if self._release is None:
-            function = ReleaseFunction(self._plan, self._locations, self.slots)
-            self._release = map_batches(self._anchor, function, REPORTS)
-        return self._collect(self._release, command)
-
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
-        return self._pipeline.needs_jvm(command, round_number)
+        return self._jobs.needs_jvm(command, round_number)
 
     def close(self) -> None:
         self._anchor.unpersist()
@@ -145,12 +120,11 @@ class SparkCluster:
     def _anchor_to(self, slots: int) -> None:
         self.slots = slots
         self._anchor = self._range(slots).persist()
-        self._pipeline = ProbePipeline(self._plan, self._locations, slots, self._anchor)
-        self._update = self._ranking = self._release = None
+        self._jobs = Jobs(self._plan, self._locations, slots, self._anchor)
 
-    def _collect(self, frame: DataFrame, command: Command, evaluated: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def _collect(self, frame: DataFrame, command: Command[R], evaluated: Sequence[str]) -> list[R]:
         context = self._spark.sparkContext
-        context.setLocalProperty(PROPERTY, encode(command))
+        context.setLocalProperty(PROPERTY, encode(command, self.slots))
         try:
             with quiet():
                 rows = frame.collect()
@@ -158,7 +132,7 @@ class SparkCluster:
             raise explain_failure(error, evaluated) from None
         finally:
             context.setLocalProperty(PROPERTY, "")
-        return [json.loads(row["report"]) for row in rows]
+        return read_reports(command.reports, (row["report"] for row in rows))
 
 
 def _unsendable(plan: JoinPlan, error: Exception) -> QueryError:
@@ -181,9 +155,10 @@ class IngestFunction:
         self._locations = locations
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, content = current_task()
-        command = IngestCommand.from_json(content)
-        yield report_row(run_ingest(self._plan, self._stream, self._locations, command, task, batches))
+        task, command = current_task(IngestCommand)
+        yield report_row(
+            with_task_errors(lambda: run_ingest(self._plan, self._stream, self._locations, command, task, batches))
+        )
 
 
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:

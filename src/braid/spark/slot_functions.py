@@ -1,4 +1,4 @@
-"""Jobs whose tasks write everything themselves: one task a slot, which reads its command and returns a report."""
+"""Jobs whose tasks write everything themselves: one task per slot, which reads its command and returns a report."""
 
 from __future__ import annotations
 
@@ -7,51 +7,33 @@ from typing import Any
 
 import pyarrow as pa
 
-from braid.engine.commands import AggregateCommand, RankCommand, ReleaseCommand
-from braid.engine.tasks.work import Locations, Task, report_row, run_aggregate, run_rank, run_release
+from braid.engine.commands import Command
+from braid.engine.locations import Locations
+from braid.engine.reports import report_text
+from braid.engine.tasks.functions import TaskFunction
+from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.task_errors import with_task_errors
 from braid.plan.join import JoinPlan
 from braid.spark.task_context import current_task
 
-
-def slot_commands(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[dict[str, Any], Task]]:
-    """The job's command, once for every slot in this partition of the anchor."""
-    task, content = current_task()
-    for batch in batches:
-        for slot in batch.column(0).to_pylist():
-            yield content, Task(slot, task.attempt, task.host)
+REPORT_SCHEMA = pa.schema([("report", pa.string())])
 
 
-class AggregateFunction:
-    """A complete update of the aggregate state in tasks."""
+class SlotFunction:
+    """Runs a task function for the slot of this partition of the anchor."""
 
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
+    def __init__(
+        self, plan: JoinPlan, locations: Locations, slots: int, kind: type[Command[Any]], function: TaskFunction[Any]
+    ) -> None:
         self._plan, self._locations, self._slots = plan, locations, slots
+        self._kind = kind
+        self._function = function
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_commands(batches):
-            command = AggregateCommand.from_json(content)
-            yield report_row(run_aggregate(self._plan, self._slots, self._locations, command, task))
+        task, command = current_task(self._kind)
+        own = SlotTask(self._plan, self._locations, self._slots, task)
+        yield report_row(with_task_errors(lambda: self._function(own, command)))
 
 
-class RankFunction:
-    """A complete ranking of rows in tasks."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan, self._locations, self._slots = plan, locations, slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_commands(batches):
-            command = RankCommand.from_json(content)
-            yield report_row(run_rank(self._plan, self._slots, self._locations, command, task))
-
-
-class ReleaseFunction:
-    """A complete release of buffered results in tasks."""
-
-    def __init__(self, plan: JoinPlan, locations: Locations, slots: int) -> None:
-        self._plan, self._locations, self._slots = plan, locations, slots
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for content, task in slot_commands(batches):
-            command = ReleaseCommand.from_json(content)
-            yield report_row(run_release(self._plan, self._slots, self._locations, command, task))
+def report_row(report: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"report": [report_text(report)]}, schema=REPORT_SCHEMA)

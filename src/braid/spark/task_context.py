@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark import TaskContext
 
-from braid.engine.commands import PROPERTY, decode
-from braid.engine.tasks.process import settle
-from braid.engine.tasks.work import Task
+from braid.engine.commands import PROPERTY, Command, decode
+from braid.engine.tasks.task import Task
+from braid.engine.tasks.worker.process import settle
+
+C = TypeVar("C", bound=Command[Any])
 
 
-def current_task() -> tuple[Task, dict[str, Any]]:
-    """This task's identity, and its command."""
+def current_task(kind: type[C]) -> tuple[Task, C]:
+    """This task's identity, and its command: a job over the anchor has one partition per slot."""
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this runs in Spark tasks only")
-    command = context.getLocalProperty(PROPERTY)
-    if not command:
+    text = context.getLocalProperty(PROPERTY)
+    if not text:
         raise RuntimeError("the task has no command: the job was started outside a step")
     settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
-    return task, decode(command)
+    return task, decode(kind, text, task.slot)

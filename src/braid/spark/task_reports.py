@@ -11,9 +11,10 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from braid.engine.tasks.work import Task
+from braid.engine.reports import FAILURE, REPORT, ProbeReport, TaskFailure, report_text
+from braid.engine.tasks.task import Task
+from braid.plan.typed_json import from_json
 
 
 def _directory() -> Path:
@@ -28,13 +29,17 @@ class TaskReports:
     def __init__(self, run: str, task: Task) -> None:
         self._path = _directory() / f"{run}-{task.attempt}"
 
-    def add(self, report: dict[str, Any]) -> None:
+    def add(self, report: ProbeReport | TaskFailure) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._path.open("a") as file:
-            file.write(json.dumps(report) + os.linesep)
+            file.write(report_text(report) + os.linesep)
 
-    def take(self) -> list[dict[str, Any]]:
-        """All reports, once: those of another attempt have another name."""
-        reports = [json.loads(line) for line in self._path.read_text().splitlines()]
+    def take(self) -> ProbeReport | TaskFailure:
+        """The report of the lookups, or the first failure of any function; once, since attempts have other names."""
+        contents = [json.loads(line) for line in self._path.read_text().splitlines()]
         self._path.unlink()
-        return reports
+        failures = [content[FAILURE] for content in contents if FAILURE in content]
+        if failures:
+            return from_json(TaskFailure, failures[0])
+        (report,) = (content[REPORT] for content in contents)
+        return from_json(ProbeReport, report)

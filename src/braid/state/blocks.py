@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,20 +40,40 @@ class Segment:
     checksum: str
 
 
+@dataclass(frozen=True)
+class WrittenBlock:
+    """A block that was written: its file name, its rows and bytes, and the range of its event times."""
+
+    file: str
+    rows: int
+    size: int
+    min_time: int
+    max_time: int
+
+
 class BlockWriter:
-    """Writes one block; use as a context manager around `add`, then read `segments` and `size`."""
+    """Writes one block: the file is created with its first segment, and complete when it is closed.
+
+    A file that is never closed has no footer. No record names it, so it is swept with its step.
+    """
 
     def __init__(self, files: Files, path: str) -> None:
-        self._output = files.open_output(path)
+        self._files = files
+        self._path = path
+        self._file: Any = None
+        self._opened = ExitStack()
         self.segments: list[Segment] = []
         self.size = 0
 
-    def __enter__(self) -> BlockWriter:
-        self._file: Any = self._output.__enter__()
+    def open(self) -> BlockWriter:
+        """Create the file, also for a block without segments."""
+        self._file = self._opened.enter_context(self._files.open_output(self._path))
         self._write(MAGIC)
         return self
 
     def add(self, unit: int, route: int, batch: pa.RecordBatch, min_time: int, max_time: int) -> None:
+        if self._file is None:
+            self.open()
         self._write(b"\0" * (-self.size % ALIGNMENT))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
@@ -62,14 +83,32 @@ class BlockWriter:
         self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
         self._write(memoryview(data))
 
-    def __exit__(self, *problem: Any) -> None:
-        if problem[0] is None:
-            footer = json.dumps({"segments": [asdict(segment) for segment in self.segments]}).encode()
-            self._write(footer)
-            self._write(len(footer).to_bytes(8, "little"))
-            self._write(xxhash.xxh3_64_digest(footer))
-            self._write(MAGIC)
-        self._output.__exit__(*problem)
+    def close(self) -> WrittenBlock | None:
+        """Complete the block; None if nothing was written."""
+        if self._file is None:
+            return None
+        footer = json.dumps({"segments": [asdict(segment) for segment in self.segments]}).encode()
+        self._write(footer)
+        self._write(len(footer).to_bytes(8, "little"))
+        self._write(xxhash.xxh3_64_digest(footer))
+        self._write(MAGIC)
+        self._opened.close()
+        return WrittenBlock(
+            file=self._path.rsplit("/", 1)[1],
+            rows=self.rows,
+            size=self.size,
+            min_time=min((segment.min_time for segment in self.segments), default=0),
+            max_time=max((segment.max_time for segment in self.segments), default=0),
+        )
+
+    def __enter__(self) -> BlockWriter:
+        return self.open()
+
+    def __exit__(self, kind: type[BaseException] | None, *problem: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._opened.__exit__(kind, *problem)
 
     def _write(self, data: bytes | memoryview) -> None:
         self._file.write(data)

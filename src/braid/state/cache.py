@@ -11,13 +11,19 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from braid.state.blocks import BlockReader
 from braid.state.files import Files, LocalFiles
+
+# Blocks of a live window are opened again by new workers; one that none has opened for so long is mostly expired. If
+# it is still needed, it is copied again.
+UNUSED_SECONDS = 600.0
+SECONDS_BETWEEN_SWEEPS = 60.0
 
 
 def copies_directory() -> str:
@@ -36,28 +42,31 @@ class LocalCopies:
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = Path(directory)
+        self._swept = time.monotonic()
 
     def map(self, path: str) -> pa.Buffer:
         if isinstance(self._files, LocalFiles):
             return self._files.map(path)
         copy = self._copy_of(path)
         try:
-            return pa.memory_map(str(copy), "r").read_buffer()
+            buffer = pa.memory_map(str(copy), "r").read_buffer()
+            os.utime(copy)
         except FileNotFoundError:
             return self._fetch(path, copy)
+        return buffer
 
-    def keep_only(self, paths: Iterable[str]) -> None:
-        """Remove every other copy from the same remote directories; other queries keep theirs.
+    def sweep(self) -> None:
+        """From time to time, remove the copies that no worker of the executor has opened for long, of all queries.
 
         A process that still maps a removed copy keeps its pages until it unmaps them.
         """
-        if isinstance(self._files, LocalFiles) or not self._directory.exists():
+        if isinstance(self._files, LocalFiles) or time.monotonic() < self._swept + SECONDS_BETWEEN_SWEEPS:
             return
-        kept = {self._copy_of(path).name for path in paths}
-        own = {name.partition("-")[0] for name in kept}
+        self._swept = time.monotonic()
         for copy in self._directory.glob("*.block"):
-            if copy.name not in kept and copy.name.partition("-")[0] in own:
-                copy.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if copy.stat().st_mtime < time.time() - UNUSED_SECONDS:
+                    copy.unlink()
 
     def _copy_of(self, path: str) -> Path:
         directory, _, name = path.rpartition("/")

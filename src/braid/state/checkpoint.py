@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from braid.errors import CorruptStateError, StepCommittedError
+from braid.plan.typed_json import from_json
 from braid.state.files import Files
 from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.records import read_record, write_record
@@ -74,14 +75,14 @@ class Checkpoint:
             return None
         path = f"{self.path}/manifests/{max(names)}"
         try:
-            return Manifest.from_json(read_record(self.files, path, "manifest"))
+            return from_json(Manifest, read_record(self.files, path, "manifest"))
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptStateError(f"The manifest {path} cannot be read: {error}.") from error
 
     def write_manifest(self, manifest: Manifest) -> None:
         """The commit of a step, made once: StepCommittedError if another run was first."""
         try:
-            write_record(self.files, self._manifest(manifest.step), manifest.to_json())
+            write_record(self.files, self._manifest(manifest.step), manifest)
         except FileExistsError as error:
             raise StepCommittedError(
                 f"Step {manifest.step} of the checkpoint {self.path} was committed by another run.",
@@ -100,7 +101,7 @@ class Checkpoint:
         if not self.files.exists(path):
             return None
         try:
-            delta = DeltaRecord.from_json(read_record(self.files, path, "delta record"))
+            delta = from_json(DeltaRecord, read_record(self.files, path, "delta record"))
         except CorruptStateError:
             if not self.files.exists(path):  # the run that committed the step has removed it in the meantime
                 return None
@@ -114,7 +115,7 @@ class Checkpoint:
         """Write the delta record of a step, or return the one that another run wrote first."""
         while True:
             try:
-                write_record(self.files, self._delta(delta.step), delta.to_json())
+                write_record(self.files, self._delta(delta.step), delta)
             except FileExistsError:
                 known = self.read_delta(previous)
                 if known is None:

@@ -6,10 +6,11 @@ a step before it is committed, so that a replay neither reads the source nor dec
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from braid.plan.layout import Layout
+from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 
 
@@ -33,10 +34,30 @@ class Block:
     max_time: int
     buffered: bool = False
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Block:
-        units = content["units"]
-        return Block(**{**content, "units": None if units is None else tuple(units)})
+
+def stored_block(
+    written: WrittenBlock,
+    stream: int,
+    steps: tuple[int, int],
+    epoch: int,
+    units: tuple[int, ...] | None = None,
+    buffered: bool = False,
+) -> Block:
+    """A written block as a live one, with rows of these first and last steps."""
+    first, last = steps
+    return Block(
+        file=written.file,
+        stream=stream,
+        first_step=first,
+        last_step=last,
+        epoch=epoch,
+        units=units,
+        rows=written.rows,
+        size=written.size,
+        min_time=written.min_time,
+        max_time=written.max_time,
+        buffered=buffered,
+    )
 
 
 @dataclass(frozen=True)
@@ -107,10 +128,6 @@ class KeyCounts:
     rows: float = 0.0
     keys: tuple[FrequentKey, ...] = ()
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> KeyCounts:
-        return KeyCounts(content["rows"], tuple(FrequentKey(**key) for key in content["keys"]))
-
 
 @dataclass(frozen=True)
 class AggregateBlock:
@@ -132,10 +149,6 @@ class AggregateState:
     parts: int
     blocks: tuple[AggregateBlock, ...] = ()
     newest_us: int | None = None
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> AggregateState:
-        return AggregateState(**{**content, "blocks": tuple(AggregateBlock(**block) for block in content["blocks"])})
 
 
 @dataclass(frozen=True)
@@ -177,26 +190,6 @@ class Manifest:
         """The layout new rows are stored under."""
         return self.layouts[-1]
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Manifest:
-        known = dict(content)
-        known["marks"] = tuple(Mark(**mark) for mark in content["marks"])
-        known["layouts"] = tuple(Layout.from_json(layout) for layout in content["layouts"])
-        known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
-        known["moves"] = tuple(Move(**move) for move in content["moves"])
-        known["fanouts"] = tuple(Fanout(**{**f, "joined": tuple(f["joined"])}) for f in content["fanouts"])
-        known["dropped"] = tuple(content["dropped"])
-        known["aggregate"] = None if content["aggregate"] is None else AggregateState.from_json(content["aggregate"])
-        known["order_state"] = None if content["order_state"] is None else OrderState.from_json(content["order_state"])
-        known["loads"] = tuple(Load(**load) for load in content["loads"])
-        known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
-        known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
-        known["late_rows"] = tuple(content.get("late_rows", ()))
-        return Manifest(**known)
-
 
 @dataclass(frozen=True)
 class DeltaRecord:
@@ -232,19 +225,3 @@ class DeltaRecord:
     key_counts: tuple[KeyCounts, ...] = ()
     follows: str = ""
     planned: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> DeltaRecord:
-        known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in content.items()}
-        known["layout"] = Layout.from_json(content["layout"])
-        known["join_orders"] = tuple(tuple(order) for order in content["join_orders"])
-        known["blocks"] = tuple(Block.from_json(block) for block in content["blocks"])
-        known["late_files"] = tuple(Move(**move) for move in content["late_files"])
-        known["pressures"] = tuple(Pressure(**pressure) for pressure in content["pressures"])
-        known["arrival_logs"] = tuple(ArrivalLog(**arrival_log) for arrival_log in content["arrival_logs"])
-        known["arrivals"] = tuple(Arrival.from_json(arrival) for arrival in content["arrivals"])
-        known["key_counts"] = tuple(KeyCounts.from_json(counts) for counts in content["key_counts"])
-        return DeltaRecord(**known)

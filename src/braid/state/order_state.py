@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Buffered = Literal["rows", "results"]
 """What is buffered until its time is reached: `rows` before they probe, or `results` after they were found."""
@@ -25,10 +25,6 @@ class BufferedBlock:
     arrived_ms: int
     cuts: tuple[int, ...]
 
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> BufferedBlock:
-        return BufferedBlock(**{**content, "cuts": tuple(content["cuts"])})
-
 
 @dataclass(frozen=True)
 class Arrival:
@@ -38,10 +34,6 @@ class Arrival:
     rows: int
     times: tuple[int, ...]
     stream: int = 0
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Arrival:
-        return Arrival(**{**content, "times": tuple(content["times"])})
 
 
 @dataclass(frozen=True)
@@ -56,10 +48,6 @@ class Pace:
     busy: tuple[float, ...]
     compared: float
     unmoved_seconds: float
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Pace:
-        return Pace(**{**content, "rows": tuple(content["rows"]), "busy": tuple(content["busy"])})
 
 
 @dataclass(frozen=True)
@@ -107,17 +95,4 @@ class OrderState:
             results
             | {arrival_log.file for arrival_log in self.arrival_logs}
             | {rank_index.file for rank_index in self.rank_indexes}
-        )
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> OrderState:
-        return OrderState(
-            frontier_us=content["frontier_us"],
-            buffered_kind=content["buffered_kind"],
-            results=tuple(BufferedBlock.from_json(block) for block in content["results"]),
-            arrivals=tuple(Arrival.from_json(arrival) for arrival in content["arrivals"]),
-            pace=Pace.from_json(content["pace"]),
-            flushed=content["flushed"],
-            arrival_logs=tuple(ArrivalLog(**arrival_log) for arrival_log in content["arrival_logs"]),
-            rank_indexes=tuple(RankIndexFile(**rank_index) for rank_index in content["rank_indexes"]),
         )

@@ -12,12 +12,13 @@ from typing import Any
 import xxhash
 
 from braid.errors import CorruptStateError
+from braid.plan.typed_json import to_text
 from braid.state.files import Files, read_required
 
 
-def write_record(files: Files, path: str, content: dict[str, Any]) -> None:
-    """Create the record; FileExistsError if it exists."""
-    body = json.dumps(content, separators=(",", ":"), sort_keys=True).encode()
+def write_record(files: Files, path: str, content: object) -> None:
+    """Create the record, of a dataclass or a dict; FileExistsError if it exists."""
+    body = to_text(content).encode()
     files.write_new(path, xxhash.xxh3_64_hexdigest(body).encode() + b"\n" + body)
 
 

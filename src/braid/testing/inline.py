@@ -6,25 +6,21 @@ that only the JVM can evaluate are refused.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 
-from braid.engine.commands import (
-    AggregateCommand,
-    IngestCommand,
-    ProbeCommand,
-    RankCommand,
-    ReleaseCommand,
-    decode,
-    encode,
-)
-from braid.engine.tasks.work import Locations, Task, run_aggregate, run_ingest, run_probe, run_rank, run_release
+from braid.engine.commands import Command, IngestCommand, ProbeCommand, decode, encode
+from braid.engine.locations import Locations
+from braid.engine.reports import IngestReport, read_reports, report_text
+from braid.engine.tasks.functions import TaskFunction, task_function
+from braid.engine.tasks.ingest import run_ingest
+from braid.engine.tasks.task import SlotTask, Task
+from braid.engine.tasks.task_errors import with_task_errors
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
@@ -35,6 +31,7 @@ from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.testing.failing import InjectedCrash
 
+R = TypeVar("R")
 Fate = Literal["once", "retried", "duplicated", "crash"]
 """The fate of a task.
 
@@ -86,56 +83,42 @@ class InlineCluster:
     def request_cores(self, layout: Layout) -> str | None:
         return None
 
-    def ingest(self, command: IngestCommand) -> list[dict[str, Any]]:
+    def ingest(self, command: IngestCommand) -> list[IngestReport]:
         if self._batch is None:
             raise RuntimeError("there is no batch to ingest")
-        command = IngestCommand.from_json(decode(encode(command)))
-        reports = []
+        command = decode(IngestCommand, encode(command, self.slots), 0)
+        texts = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
         for name, table in self._batch.items():
             for partition in range(self.ingest_tasks):
                 share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
-                reports.append(self._run(partial(self._take, command, numbers[name], partition, share)))
-        return reports
+                texts.append(self._run(partial(self._take, command, numbers[name], partition, share)))
+        return read_reports(IngestReport, texts)
 
-    def probe(self, command: ProbeCommand) -> list[dict[str, Any]]:
-        command = ProbeCommand.from_json(decode(encode(command)))
-        return [self._run(partial(self._look_up, command, slot)) for slot in range(self.slots)]
+    def run(self, command: Command[R]) -> list[R]:
+        text, function = encode(command, self.slots), task_function(self._plan, command)
+        texts = [
+            self._run(partial(self._slot, function, decode(type(command), text, slot), slot))
+            for slot in self.slot_order()
+        ]
+        return read_reports(command.reports, texts)
 
-    def update_aggregate(self, command: AggregateCommand) -> list[dict[str, Any]]:
-        command = AggregateCommand.from_json(decode(encode(command)))
-        return [self._run(partial(self._update, command, slot)) for slot in range(self.slots)]
-
-    def rank(self, command: RankCommand) -> list[dict[str, Any]]:
-        command = RankCommand.from_json(decode(encode(command)))
-        return [self._run(partial(self._rank, command, slot)) for slot in range(self.slots)]
-
-    def release(self, command: ReleaseCommand) -> list[dict[str, Any]]:
-        command = ReleaseCommand.from_json(decode(encode(command)))
-        return [self._run(partial(self._emit, command, slot)) for slot in range(self.slots)]
+    def slot_order(self) -> Sequence[int]:
+        """The order in which the tasks of a job run, and in which their reports come; a test may replace it."""
+        return range(self.slots)
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return False
 
-    def _take(
-        self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int
-    ) -> dict[str, Any]:
+    def _take(self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int) -> IngestReport:
         batches = self._flat(stream, share)
         return run_ingest(self._plan, stream, self._locations, command, Task(partition, attempt, "inline"), batches)
 
-    def _look_up(self, command: ProbeCommand, slot: int, attempt: int) -> dict[str, Any]:
-        return run_probe(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
+    def _slot(self, function: TaskFunction[R], command: Command[R], slot: int, attempt: int) -> R:
+        task = SlotTask(self._plan, self._locations, self.slots, Task(slot, attempt, "inline"))
+        return function(task, command)
 
-    def _update(self, command: AggregateCommand, slot: int, attempt: int) -> dict[str, Any]:
-        return run_aggregate(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
-
-    def _emit(self, command: ReleaseCommand, slot: int, attempt: int) -> dict[str, Any]:
-        return run_release(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
-
-    def _rank(self, command: RankCommand, slot: int, attempt: int) -> dict[str, Any]:
-        return run_rank(self._plan, self.slots, self._locations, command, Task(slot, attempt, "inline"))
-
-    def _run(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    def _run(self, work: Callable[[int], object]) -> str:
         """One task, run as its fate says; reports are passed as text, as from Spark's workers."""
         self.tasks += 1
         fate = self._fate(self.tasks)
@@ -148,10 +131,9 @@ class InlineCluster:
             self._attempt(work)
         return report
 
-    def _attempt(self, work: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    def _attempt(self, work: Callable[[int], object]) -> str:
         self._attempts += 1
-        report: dict[str, Any] = json.loads(json.dumps(work(self._attempts)))
-        return report
+        return report_text(with_task_errors(partial(work, self._attempts)))
 
     def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows with flat names and what the JVM would add, in several batches."""

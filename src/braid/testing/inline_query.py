@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import SourceCheck
 from braid.control.ordering import Ordering
+from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
 from braid.engine.restart.identity import identify, settle
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
-from braid.engine.tasks.work import Locations
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import Checkpoint

@@ -12,6 +12,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.layouts import next_layout
 from braid.control.skew import KEPT_KEYS, add_counts, decide_groups, describe_treatment, hot_keys, imbalance
 from braid.engine.loads import subgroup_loads
+from braid.engine.reports import UnitCounts
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import routes_stay_local, subgroups_of
@@ -116,13 +117,13 @@ def test_nothing_is_decided_of_few_rows_or_of_a_fixed_layout() -> None:
 
 
 def test_counts_decay_and_the_most_frequent_are_kept() -> None:
-    first = add_counts(KeyCounts(), [{"rows": 100, "found": [[7, "seven", 40.0], [8, "eight", 10.0]]}])
+    first = add_counts(KeyCounts(), [KeyCounts(100, (FrequentKey(7, "seven", 40.0), FrequentKey(8, "eight", 10.0)))])
     assert first == KeyCounts(100.0, (FrequentKey(7, "seven", 40.0), FrequentKey(8, "eight", 10.0)))
-    reports = [{"rows": 50, "found": [[8, "eight", 30.0]]}, {"rows": 50, "found": [[8, "eight", 20.0]]}]
-    second = add_counts(first, reports)
+    sampled = [KeyCounts(50, (FrequentKey(8, "eight", rows),)) for rows in (30.0, 20.0)]
+    second = add_counts(first, sampled)
     assert second == KeyCounts(190.0, (FrequentKey(8, "eight", 59.0), FrequentKey(7, "seven", 36.0)))
-    assert add_counts(second, []) == add_counts(second, [{"rows": 0, "found": []}]) == second
-    many = add_counts(second, [{"rows": 100, "found": [[n, str(n), float(n)] for n in range(100, 200)]}])
+    assert add_counts(second, []) == add_counts(second, [KeyCounts()]) == second
+    many = add_counts(second, [KeyCounts(100, tuple(FrequentKey(n, str(n), float(n)) for n in range(100, 200)))])
     assert [key.key for key in many.keys] == list(range(199, 199 - KEPT_KEYS, -1))
 
 
@@ -206,12 +207,16 @@ def test_a_regrouped_layout_is_still_scaled_and_a_scaled_one_regrouped() -> None
     assert (gathered.layout.units, gathered.layout.groups) == ((8, 8), (8, 8))
 
 
+def unit_counts(epoch: int, unit: int, stored_bytes: int) -> UnitCounts:
+    return UnitCounts(epoch, unit, 0.0, 0, stored_bytes, 0, 0, 0, 0, 0)
+
+
 def test_rows_of_an_older_grouping_count_where_the_newest_would_have_them() -> None:
     older, newest = replace(EIGHT, epoch=0), replace(EIGHT.regrouped((2, 2)), epoch=1)
-    units = [{"epoch": 0, "unit": unit, "stored_bytes": 10 * (unit + 1)} for unit in range(8)]
-    units += [{"epoch": 1, "unit": 0, "stored_bytes": 1000}, {"epoch": 1, "unit": 1, "stored_bytes": 2000}]
-    loads = subgroup_loads(plan_of(), (older, newest), [{"units": units}])
+    units = [unit_counts(0, unit, 10 * (unit + 1)) for unit in range(8)]
+    units += [unit_counts(1, 0, 1000), unit_counts(1, 1, 2000)]
+    loads = subgroup_loads(plan_of(), (older, newest), units)
     assert loads == (Load(0, 0, 1000 + 10 + 30 + 50 + 70), Load(0, 1, 2000 + 20 + 40 + 60 + 80))
     back = replace(EIGHT, epoch=2)
-    parted = subgroup_loads(plan_of(), (newest, back), [{"units": units[8:]}])
+    parted = subgroup_loads(plan_of(), (newest, back), units[8:])
     assert parted == tuple(Load(0, group, 250 if group % 2 == 0 else 500) for group in range(8))

@@ -20,6 +20,7 @@ from braid.optimizer.strategies import Biclique
 from braid.optimizer.trees import choose_tree, derivation, in_shape, rebuild_orders, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
+from braid.plan.typed_json import from_json
 from braid.state.manifest import Manifest, Mark
 from braid.testing import Draft
 from braid.testing.expressions import constant, equal, less_or_equal, subtract, within
@@ -159,8 +160,8 @@ def test_a_recorded_tree_stays() -> None:
 def test_layouts_come_back_from_records() -> None:
     layout = Layout(4, "biclique", (2, 2, 2), (1, 1, 1), tree=(2, 1, 0))
     content = {"epoch": 4, "kind": "biclique", "units": [2, 2, 2], "groups": [1, 1, 1], "archive_us": None}
-    assert Layout.from_json({**content, "sizes": None, "tree": [2, 1, 0]}) == layout
-    assert Layout.from_json({**content, "sizes": None}).tree is None
+    assert from_json(Layout, {**content, "sizes": None, "tree": [2, 1, 0]}) == layout
+    assert from_json(Layout, {**content, "sizes": None}).tree is None
 
 
 def test_an_unknown_shape_is_refused() -> None:

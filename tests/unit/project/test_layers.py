@@ -78,6 +78,7 @@ def test_a_permitted_import_is_kept(tmp_path: Path, module: str, imports: str) -
         ("spark", "braid.testing"),
         ("kernels", "pyspark.sql"),
         ("engine.tasks", "pyspark.sql"),
+        ("engine.tasks.probe", "braid.engine.tasks.ordered"),
         ("control", "py4j.java_gateway"),
         ("engine.tasks", "braid.engine.step"),
     ],

@@ -33,19 +33,30 @@ class TestLocalCopies:
         assert [path.suffix for path in (tmp_path / "copies").iterdir()] == [".block"]
         assert (tmp_path / "copies").stat().st_mode & 0o777 == 0o700
 
-    def test_what_is_not_kept_is_removed_but_stays_mapped(self, remote: ArrowFiles, tmp_path: Path) -> None:
+    def test_a_copy_that_nobody_opens_is_removed_but_stays_mapped(
+        self, remote: ArrowFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("braid.state.cache.SECONDS_BETWEEN_SWEEPS", 0.0)
         copies = LocalCopies(remote, str(tmp_path))
         mapped = copies.map("bucket/one/a")
+        for copy in tmp_path.iterdir():
+            os.utime(copy, (0, 0))
         copies.map("bucket/one/b")
-        copies.keep_only(["bucket/one/b"])
+        copies.sweep()
         assert len(list(tmp_path.iterdir())) == 1
         assert named(mapped) == "one/a"
         assert named(copies.map("bucket/one/a")) == "one/a"
 
-    def test_queries_leave_each_others_copies(self, remote: ArrowFiles, tmp_path: Path) -> None:
+    def test_a_copy_that_was_opened_again_is_kept(
+        self, remote: ArrowFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("braid.state.cache.SECONDS_BETWEEN_SWEEPS", 0.0)
         LocalCopies(remote, str(tmp_path)).map("bucket/two/a")
-        LocalCopies(remote, str(tmp_path)).keep_only(["bucket/one/a"])
+        for copy in tmp_path.iterdir():
+            os.utime(copy, (0, 0))
+        LocalCopies(remote, str(tmp_path)).map("bucket/two/a")
         remote.delete("bucket/two/a")
+        LocalCopies(remote, str(tmp_path)).sweep()
         assert named(LocalCopies(remote, str(tmp_path)).map("bucket/two/a")) == "two/a"
 
     def test_a_copy_removed_as_soon_as_it_is_made_is_still_mapped(

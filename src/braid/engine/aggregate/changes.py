@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from braid.control.aggregate_state import decide_compaction, forgettable_in_order
 from braid.control.watermarks import later
@@ -26,7 +25,7 @@ from braid.engine.ordered.release import (
     remaining,
     sort_blocks,
 )
-from braid.engine.rounds import require_success
+from braid.engine.reports import ProbeReport
 from braid.placement.admission import ALWAYS, NEVER
 from braid.plan.join import JoinPlan
 from braid.state.manifest import AggregateState, DeltaRecord
@@ -39,7 +38,7 @@ def release_changes(
     aggregate: AggregateState,
     delta: DeltaRecord,
     run: str,
-    reports: list[dict[str, Any]],
+    reports: Sequence[ProbeReport],
     *,
     buffered: Sequence[BufferedBlock],
     fresh: Sequence[BufferedBlock],
@@ -49,17 +48,16 @@ def release_changes(
     """Emit what the released results change; the buffered blocks have partial aggregates."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
-        return Released([], 0, None, found.staying, found.unneeded(found.staying), {}), unchanged(aggregate, reports)
+        return Released((), 0, None, found.staying, found.unneeded(found.staying), {}), unchanged(aggregate, reports)
     command = _command(plan, aggregate, delta, run, found, until_us)
-    answers = cluster.update_aggregate(command)
-    require_success(answers)
-    changed = buffered_blocks(answers, delta.now_ms)
+    answers = cluster.run(command)
+    changed = buffered_blocks((answer.output.buffered for answer in answers), delta.now_ms)
     sorted_changes = release(
         cluster, step=delta.step, run=run, buffered=(), fresh=changed, before_us=ALWAYS, until_us=NEVER
     )
     counts, newest = released_rows(answers), newest_released(answers)
-    rest = buffered_blocks(answers, arrived_first(found.compacted), "rest")
-    after = (*remaining(found.untouched, counts), *rest)
+    kept = buffered_blocks((answer.kept for answer in answers), arrived_first(found.compacted))
+    after = (*remaining(found.untouched, counts), *kept)
     released = replace(
         sorted_changes,
         newest_us=newest,
@@ -69,7 +67,7 @@ def release_changes(
     )
     updated = aggregate_after(command, answers)
     moved = replace(updated.aggregate, newest_us=later(aggregate.newest_us, newest))
-    return released, replace(unchanged(moved, reports), reports=answers, dropped=updated.dropped)
+    return released, replace(unchanged(moved, reports), reports=tuple(answers), dropped=updated.dropped)
 
 
 def _command(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.aggregate_state import decide_compaction, forgettable, new_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import AggregateCommand, BufferedFrom
-from braid.engine.rounds import require_success
+from braid.engine.reports import AggregateReport, ProbeReport
 from braid.placement.admission import ALWAYS
 from braid.plan.aggregation import Aggregation
 from braid.plan.join import JoinPlan
@@ -20,7 +21,7 @@ class AggregateUpdate:
     """The aggregate state after a step, the reports of its tasks, and the files that are no longer needed."""
 
     aggregate: AggregateState
-    reports: list[dict[str, Any]]
+    reports: tuple[AggregateReport, ...]
     dropped: tuple[str, ...]
     results: int
     sent_bytes: int
@@ -28,7 +29,7 @@ class AggregateUpdate:
     def progress(self, moved_bytes: int) -> dict[str, Any]:
         """What a step's progress says about its aggregation."""
         return {
-            "numOutputRows": sum(report["results"] for report in self.reports),
+            "numOutputRows": sum(report.output.results for report in self.reports),
             "bytesMoved": moved_bytes + self.sent_bytes,
             "summary": {
                 "results": self.results,
@@ -47,7 +48,7 @@ def update_aggregate(
     before: AggregateState | None,
     delta: DeltaRecord,
     run: str,
-    reports: list[dict[str, Any]],
+    reports: Sequence[ProbeReport],
 ) -> AggregateUpdate:
     """Run the job, if the step has results; otherwise nothing changes, since only results move an interval.
 
@@ -55,28 +56,26 @@ def update_aggregate(
     """
     aggregate = before or new_aggregate(cluster.slots)
     first = before is None and aggregation.is_whole
-    partials = tuple(report["partial"] for report in reports if report.get("partial"))
+    partials = [report.output.partial for report in reports if report.output.partial is not None]
     if not partials and not first:
         return unchanged(aggregate, reports)
-    fresh_rows = sum(report.get("partial_rows", 0) for report in reports)
-    newest = [report["newest_result"] for report in reports if report.get("newest_result") is not None]
+    newest = [report.output.newest_us for report in reports if report.output.newest_us is not None]
     command = AggregateCommand(
         step=delta.step,
         run=run,
         aggregate=aggregate,
-        partials=tuple(BufferedFrom(file, ALWAYS) for file in partials),
-        compacted=decide_compaction(aggregate, fresh_rows),
+        partials=tuple(BufferedFrom(partial.file, ALWAYS) for partial in partials),
+        compacted=decide_compaction(aggregate, sum(partial.rows for partial in partials)),
         newest_us=max([*newest, *([] if aggregate.newest_us is None else [aggregate.newest_us])], default=None),
         forget_us=forgettable(plan, delta.watermarks),
         first=first,
     )
-    answers = cluster.update_aggregate(command)
-    require_success(answers)
+    answers = cluster.run(command)
     updated = aggregate_after(command, answers)
     return replace(
         unchanged(replace(updated.aggregate, newest_us=command.newest_us), reports),
-        reports=answers,
-        dropped=(*partials, *updated.dropped),
+        reports=tuple(answers),
+        dropped=(*(partial.file for partial in partials), *updated.dropped),
     )
 
 
@@ -88,14 +87,16 @@ class Updated:
     dropped: tuple[str, ...]
 
 
-def aggregate_after(command: AggregateCommand, answers: list[dict[str, Any]]) -> Updated:
+def aggregate_after(command: AggregateCommand, answers: Sequence[AggregateReport]) -> Updated:
     gone = {block.file for block in command.aggregate.blocks if block.generation in command.compacted}
     kept = [block for block in command.aggregate.blocks if block.file not in gone]
-    added = [AggregateBlock(generation=command.step, **answer["block"]) for answer in answers if answer["block"]]
+    written = [answer.block for answer in answers if answer.block is not None]
+    added = [AggregateBlock(block.file, command.step, block.rows, block.size) for block in written]
     return Updated(replace(command.aggregate, blocks=(*kept, *added)), tuple(sorted(gone)))
 
 
-def unchanged(aggregate: AggregateState, reports: list[dict[str, Any]]) -> AggregateUpdate:
+def unchanged(aggregate: AggregateState, reports: Sequence[ProbeReport]) -> AggregateUpdate:
     """A step that found these results and emits nothing."""
-    results = sum(report["results"] for report in reports)
-    return AggregateUpdate(aggregate, [], (), results, sum(report.get("partial_bytes", 0) for report in reports))
+    outputs = [report.output for report in reports]
+    sent = sum(output.partial.size for output in outputs if output.partial is not None)
+    return AggregateUpdate(aggregate, (), (), sum(output.results for output in outputs), sent)

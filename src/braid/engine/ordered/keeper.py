@@ -23,6 +23,7 @@ from braid.engine.aggregate.update import AggregateUpdate
 from braid.engine.cluster import Cluster
 from braid.engine.ordered.ranking import Ranked, rank
 from braid.engine.ordered.release import Released, buffered_blocks, release
+from braid.engine.reports import IngestReport, ProbeReport
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
@@ -93,7 +94,7 @@ class OrderKeeper:
         delta: DeltaRecord,
         ranked: Ranked,
         aggregate: AggregateState | None,
-        reports: list[dict[str, Any]],
+        reports: Sequence[ProbeReport],
         clock: Callable[[], int],
     ) -> OrderedStep:
         """Release what is due, and compute the order state; `aggregate` is the state of an ordered aggregation.
@@ -104,7 +105,7 @@ class OrderKeeper:
         until = release_until(delta.frontier_us, delta.flush)
         found_ms = clock()
         arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
-        fresh = buffered_blocks(reports, _mean_arrival(delta, found, found_ms))
+        fresh = buffered_blocks((report.output.buffered for report in reports), _mean_arrival(delta, found, found_ms))
         released, summed = self._release(before, delta, aggregate, reports, fresh)
         now_ms = clock()
         waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
@@ -152,7 +153,7 @@ class OrderKeeper:
         before: OrderState,
         delta: DeltaRecord,
         aggregate: AggregateState | None,
-        reports: list[dict[str, Any]],
+        reports: Sequence[ProbeReport],
         fresh: tuple[BufferedBlock, ...],
     ) -> tuple[Released, AggregateUpdate | None]:
         after_us, until_us = _bound(before.frontier_us), release_until(delta.frontier_us, delta.flush)
@@ -180,7 +181,7 @@ class OrderKeeper:
         )
         return released, None
 
-    def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: list[dict[str, Any]], moved: bool) -> Pace:
+    def _pace(self, manifest: Manifest, delta: DeltaRecord, reports: Sequence[ProbeReport], moved: bool) -> Pace:
         """The pace after a step. The first step of a run is ignored: its rows came in an unknown time."""
         before = self.order_state(manifest).pace
         if manifest.step < 0 or manifest.run != self._run:
@@ -190,7 +191,7 @@ class OrderKeeper:
             seconds=max(0.0, (delta.now_ms - manifest.written_ms) / 1000),
             rows=delta.input_rows,
             busy=_busy(reports, len(self._plan.streams)),
-            compared=sum(lookup["earlier"]["compared"] for report in reports for lookup in report["lookups"]),
+            compared=sum(lookup.earlier_compared for report in reports for lookup in report.lookups),
             moved=moved,
         )
 
@@ -258,18 +259,18 @@ def marks_after_flush(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | 
     return tuple(replace(mark, watermark_us=later(mark.watermark_us, first)) for mark in marks)
 
 
-def arrivals_of(reports: Sequence[dict[str, Any]], now_ms: int) -> tuple[Arrival, ...]:
+def arrivals_of(reports: Sequence[IngestReport], now_ms: int) -> tuple[Arrival, ...]:
     """The arrival times of a step's stored rows, from the samples of its tasks."""
     return tuple(
-        Arrival(now_ms, report["block"]["rows"], tuple(report["times"]), report["stream"])
+        Arrival(now_ms, report.block.rows, report.times, report.stream)
         for report in reports
-        if report.get("times")
+        if report.block is not None and report.times
     )
 
 
-def arrival_logs_of(reports: Sequence[dict[str, Any]]) -> tuple[ArrivalLog, ...]:
+def arrival_logs_of(reports: Sequence[IngestReport]) -> tuple[ArrivalLog, ...]:
     """The arrival logs of a step's streams with row-based windows."""
-    return tuple(ArrivalLog(**report["arrival_log"]) for report in reports if report.get("arrival_log"))
+    return tuple(report.arrival_log for report in reports if report.arrival_log is not None)
 
 
 def release_until(frontier_us: int | None, flush: bool) -> int:
@@ -298,13 +299,13 @@ def _result_waits(
     return [*known, *spread(found, rows)]
 
 
-def _busy(reports: list[dict[str, Any]], streams: int) -> list[float]:
+def _busy(reports: Sequence[ProbeReport], streams: int) -> list[float]:
     """The seconds that each delta stream's lookups took among rows of earlier steps, over all slots.
 
     Rows of one step find each other in the lookups of the plan's last stream, and no policy changes that.
     """
     busy = [0.0] * streams
     for report in reports:
-        for lookup in report["lookups"]:
-            busy[lookup["delta_stream"]] += lookup["earlier"]["seconds"]
+        for lookup in report.lookups:
+            busy[lookup.delta_stream] += lookup.earlier_seconds
     return busy

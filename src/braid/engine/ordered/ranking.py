@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ArrivalLogFrom, RankCommand
-from braid.engine.rounds import require_success
 from braid.placement.admission import ALWAYS
 from braid.state.order_state import ArrivalLog, RankIndexFile
 
@@ -38,11 +37,8 @@ def rank(
     due = [s for r, s in zip(every, sources, strict=True) if r.min_time <= until_us and r.max_time > s.after_us]
     if not due:
         return Ranked(tuple(rank_indexes))
-    answers = cluster.rank(RankCommand(step, run, tuple(due), tuple(rank_indexes), before_us, until_us))
-    require_success(answers)
-    made = {
-        rank_index["stream"]: RankIndexFile(**rank_index) for answer in answers for rank_index in answer["rank_indexes"]
-    }
+    answers = cluster.run(RankCommand(step, run, tuple(due), tuple(rank_indexes), before_us, until_us))
+    made = {rank_index.stream: rank_index for answer in answers for rank_index in answer.rank_indexes}
     kept = [rank_index for rank_index in rank_indexes if rank_index.stream not in made]
     replaced = tuple(rank_index.file for rank_index in rank_indexes if rank_index.stream in made)
     return Ranked((*kept, *made.values()), replaced)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from braid.control.releasing import decide_compaction, decide_cuts
 from braid.engine.cluster import Cluster
 from braid.engine.commands import BufferedFrom, ReleaseCommand
-from braid.engine.rounds import require_success
+from braid.engine.reports import AggregateReport, BufferedFile, ReleaseReport, ResultFile
 from braid.placement.admission import ALWAYS
 from braid.state.order_state import BufferedBlock
 
@@ -21,7 +20,7 @@ class Released:
     `counts` has the released rows of each file.
     """
 
-    files: list[dict[str, Any]]
+    files: tuple[ResultFile, ...]
     rows: int
     newest_us: int | None
     buffered: tuple[BufferedBlock, ...]
@@ -79,22 +78,22 @@ def release(
     """Emit what is due of the `buffered` blocks, released up to `before_us`, and of the `fresh` ones."""
     found = sort_blocks(buffered, fresh, before_us, until_us)
     if not found.due and not found.compacted:
-        return Released([], 0, None, found.staying, found.unneeded(found.staying), {})
+        return Released((), 0, None, found.staying, found.unneeded(found.staying), {})
     command = ReleaseCommand(
         step=step,
         run=run,
         blocks=tuple(source for _, source in found.due),
-        until_us=until_us,
+        frontier_us=until_us,
         cuts=decide_cuts([(block, source.after_us) for block, source in found.due], until_us, cluster.slots),
         compacted=tuple(block.file for block in found.compacted),
     )
-    answers = cluster.release(command)
-    require_success(answers)
+    answers = sorted(cluster.run(command), key=lambda answer: answer.slot)
     counts = released_rows(answers)
-    after = (*remaining(found.untouched, counts), *buffered_blocks(answers, arrived_first(found.compacted)))
+    kept = buffered_blocks((answer.kept for answer in answers), arrived_first(found.compacted))
+    after = (*remaining(found.untouched, counts), *kept)
     return Released(
-        files=[file for answer in sorted(answers, key=lambda answer: answer["slot"]) for file in answer["files"]],
-        rows=sum(answer["results"] for answer in answers),
+        files=tuple(file for answer in answers for file in answer.output.files),
+        rows=sum(answer.output.results for answer in answers),
         newest_us=newest_released(answers),
         buffered=after,
         dropped=found.unneeded(after),
@@ -102,12 +101,10 @@ def release(
     )
 
 
-def buffered_blocks(
-    reports: Sequence[dict[str, Any]], arrived_ms: int, what: str = "buffered"
-) -> tuple[BufferedBlock, ...]:
-    """The buffered blocks that tasks have written."""
+def buffered_blocks(written: Iterable[BufferedFile | None], arrived_ms: int) -> tuple[BufferedBlock, ...]:
+    """The buffered blocks that tasks have written, if they had rows to buffer."""
     return tuple(
-        BufferedBlock.from_json({**report[what], "arrived_ms": arrived_ms}) for report in reports if report.get(what)
+        BufferedBlock(**vars(file.block), arrived_ms=arrived_ms, cuts=file.cuts) for file in written if file is not None
     )
 
 
@@ -115,17 +112,17 @@ def arrived_first(blocks: Sequence[BufferedBlock]) -> int:
     return min((block.arrived_ms for block in blocks), default=0)
 
 
-def released_rows(answers: Sequence[dict[str, Any]]) -> dict[str, int]:
+def released_rows(answers: Sequence[ReleaseReport | AggregateReport]) -> dict[str, int]:
     """The released rows of each file, over all slots."""
     counts: dict[str, int] = {}
     for answer in answers:
-        for file, rows in answer["counts"].items():
+        for file, rows in answer.released.items():
             counts[file] = counts.get(file, 0) + rows
     return counts
 
 
-def newest_released(answers: Sequence[dict[str, Any]]) -> int | None:
-    return max((a["newest_result"] for a in answers if a["newest_result"] is not None), default=None)
+def newest_released(answers: Sequence[ReleaseReport | AggregateReport]) -> int | None:
+    return max((a.output.newest_us for a in answers if a.output.newest_us is not None), default=None)
 
 
 def remaining(blocks: Sequence[BufferedBlock], counts: dict[str, int]) -> tuple[BufferedBlock, ...]:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
 
 import pyarrow as pa
 
 from braid.engine.commands import ProbeCommand
-from braid.engine.tasks.ingest import placed_rows, sorted_segments
+from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.plan.join import JoinPlan
-from braid.state.blocks import BlockWriter
+from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.files import Files
-from braid.state.manifest import Block
+from braid.state.manifest import Block, stored_block
 
 ROWS_PER_SEGMENT = 1 << 17
 
@@ -30,13 +28,11 @@ class IntermediateRows:
     `salt` varies the unit at which round-robin placement starts.
     """
 
-    def __init__(
-        self, plan: JoinPlan, command: ProbeCommand, files: Files, directory: str, name: str, salt: int
-    ) -> None:
+    def __init__(self, plan: JoinPlan, command: ProbeCommand, files: Files, path: str, salt: int) -> None:
         self._plan = plan
         self._command = command
         self._files = files
-        self._path = f"{directory}/{name}"
+        self._path = path
         self._salt = salt
         self._buffered: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
         self._writers: dict[int, BlockWriter] = {}
@@ -54,11 +50,11 @@ class IntermediateRows:
             if buffered.is_full:
                 self._write(number)
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> tuple[Block, ...]:
         for number in list(self._buffered):
             self._write(number)
-        blocks = [self._close_block(number, writer) for number, writer in self._writers.items()]
-        return {"intermediate": [asdict(block) for block in blocks]}
+        closed = [(number, writer.close()) for number, writer in self._writers.items()]
+        return tuple(self._block(number, written) for number, written in closed if written is not None)
 
     def _stored(self, number: int, rows: Rows) -> Rows:
         """The stored columns, in the types of the plan: rows that came through the JVM may have other types."""
@@ -73,25 +69,13 @@ class IntermediateRows:
         writer = self._writers.get(number)
         if writer is None:
             writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")
-            writer.__enter__()
         placed = placed_rows(self._plan, self._command.layouts[-1], number, rows, self._salt + writer.rows)
         for segment in sorted_segments(self._plan, number, rows, placed):
             writer.add(*segment)
 
-    def _close_block(self, number: int, writer: BlockWriter) -> Block:
-        writer.__exit__(None, None, None)
-        return Block(
-            file=f"{self._path.rsplit('/', 1)[1]}-d{number}.block",
-            stream=number,
-            first_step=self._command.step,
-            last_step=self._command.step,
-            epoch=self._command.layouts[-1].epoch,
-            units=None,
-            rows=writer.rows,
-            size=writer.size,
-            min_time=min(segment.min_time for segment in writer.segments),
-            max_time=max(segment.max_time for segment in writer.segments),
-        )
+    def _block(self, number: int, written: WrittenBlock) -> Block:
+        step, layout = self._command.step, self._command.layouts[-1]
+        return stored_block(written, number, (step, step), layout.epoch)
 
 
 def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 
 from braid.control.merging import Merge
-from braid.engine.tasks.ingest import placed_rows, sorted_segments
 from braid.engine.tasks.segments import SegmentStore, column_types, possible_rows
+from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, is_primary
 from braid.plan.layout import Layout
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
-from braid.state.manifest import Block
+from braid.state.manifest import Block, stored_block
 
 
 def merge_blocks(
@@ -52,7 +51,7 @@ def move_blocks(
     primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
 
     def pieces() -> Iterator[tuple[Rows, Placed]]:
-        salt = inputs[0].last_step
+        salt = inputs[0].last_step if inputs else 0
         for _, rows in _useful_rows(merge, primary, store):
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
@@ -70,26 +69,15 @@ def _write(
     files: Files,
     path: str,
 ) -> Block | None:
-    first = next(pieces, None)
-    if first is None:
+    writer = BlockWriter(files, path)
+    for rows, placed in pieces:
+        for segment in sorted_segments(store.plan, merge.stream, rows, placed):
+            writer.add(*segment)
+    written = writer.close()
+    if written is None:
         return None
-    with BlockWriter(files, path) as writer:
-        for rows, placed in chain([first], pieces):
-            for segment in sorted_segments(store.plan, merge.stream, rows, placed):
-                writer.add(*segment)
-    return Block(
-        file=path.rsplit("/", 1)[1],
-        stream=merge.stream,
-        first_step=min(block.first_step for block in inputs),
-        last_step=max(block.last_step for block in inputs),
-        epoch=epoch,
-        units=units,
-        rows=writer.rows,
-        size=writer.size,
-        min_time=min(segment.min_time for segment in writer.segments),
-        max_time=max(segment.max_time for segment in writer.segments),
-        buffered=merge.buffered,
-    )
+    steps = min(block.first_step for block in inputs), max(block.last_step for block in inputs)
+    return stored_block(written, merge.stream, steps, epoch, units, merge.buffered)
 
 
 def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[Segment, Rows]]:

@@ -1,51 +1,58 @@
-"""Results of a task: selected columns, buffered, written as Parquet or passed to the JVM.
+"""Results as Parquet files in staging.
 
 Buffers are bounded, so a step with any number of results needs the memory of one row group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import ExitStack
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from braid.engine.commands import ProbeCommand
+from braid.engine.reports import Output, ResultFile
 from braid.engine.tasks.stamping import Stamp
-from braid.errors import PredicateError
-from braid.kernels.blame import ANONYMOUS
-from braid.kernels.expressions.evaluate import evaluate
-from braid.kernels.expressions.vectors import Vector
-from braid.kernels.rows import Rows
+from braid.engine.tasks.task import SlotTask
 from braid.kernels.sizes import Buffer
-from braid.plan.expressions import Column
-from braid.plan.join import RESULT_TIME, JoinPlan
-from braid.plan.predicate import Output
 from braid.state.files import Files
 
 ROWS_PER_GROUP = 1 << 17
 ROWS_PER_FILE = 1 << 23
 
 
-class Columns(Protocol):
-    """Anything with named columns: rows, or pairs that are not gathered yet."""
-
-    @property
-    def length(self) -> int: ...
-    def vector(self, name: str) -> Vector: ...
-    def array(self, name: str) -> pa.Array: ...
+def open_result_files(task: SlotTask, command: ProbeCommand, name: str) -> ResultFiles:
+    """The sink of a probe task whose results are written to staging."""
+    return result_files(task, name, task.plan.output_schema, command.step)
 
 
-@dataclass(frozen=True)
-class ResultFile:
-    """A file of results that a task has written."""
+def result_files(task: SlotTask, name: str, schema: pa.Schema, step: int) -> ResultFiles:
+    locations = task.locations
+    if locations.discard:
+        return ResultFiles(None)
+    files, staging = locations.open_staging()
+    stamp = None if locations.step_column is None else Stamp(locations.step_column, step)
+    return ResultFiles(ResultWriter(files, staging, name, schema, locations.compression, stamp))
 
-    name: str
-    rows: int
-    size: int
+
+class ResultFiles:
+    """Results written to staging, or only counted if the run discards them."""
+
+    def __init__(self, writer: ResultWriter | None) -> None:
+        self._writer = writer
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._rows += batch.num_rows
+        if self._writer is not None:
+            self._writer.add(batch)
+
+    def close(self) -> Output:
+        if self._writer is None:
+            return Output(self._rows)
+        self._writer.close()
+        return Output(self._rows, tuple(self._writer.written))
 
 
 class ResultWriter:
@@ -68,7 +75,7 @@ class ResultWriter:
         self._compression = compression
         self._buffered = Buffer(ROWS_PER_GROUP)
         self._file_rows = 0
-        self._output: Any = None
+        self._output = ExitStack()
         self._writer: pq.ParquetWriter | None = None
         self._stream: Any = None
         self.written: list[ResultFile] = []
@@ -99,8 +106,8 @@ class ResultWriter:
             self._finish_file()
 
     def _open(self) -> None:
-        self._output = self._files.open_output(f"{self._directory}/{self._current_name()}")
-        self._stream = _CountingFile(self._output.__enter__())
+        path = f"{self._directory}/{self._current_name()}"
+        self._stream = _CountingFile(self._output.enter_context(self._files.open_output(path)))
         self._writer = pq.ParquetWriter(
             pa.PythonFile(self._stream, "w"), self._schema, compression=self._compression, use_dictionary=False
         )
@@ -109,7 +116,7 @@ class ResultWriter:
         if self._writer is None:
             return
         self._writer.close()
-        self._output.__exit__(None, None, None)
+        self._output.close()
         self.written.append(ResultFile(self._current_name(), self._file_rows, self._stream.size))
         self._writer, self._file_rows = None, 0
 
@@ -135,95 +142,3 @@ class _CountingFile:
 
     def close(self) -> None:
         self.closed = True
-
-
-def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
-    """The largest event time of each result, in microseconds; rows from the JVM have it as a column."""
-    if isinstance(columns, Rows) and RESULT_TIME in columns.columns:
-        return columns.times(RESULT_TIME)
-    times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]
-    newest: np.ndarray = np.maximum.reduce(times)
-    return newest
-
-
-def select_outputs(plan: JoinPlan, columns: Columns) -> pa.RecordBatch:
-    """The selected columns of complete results, for a selection that needs no JVM."""
-    arrays = [
-        _output_array(plan, output, field.type, columns)
-        for output, field in zip(plan.outputs, plan.output_schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=plan.output_schema)
-
-
-def flat_columns(plan: JoinPlan, schema: pa.Schema, columns: Columns, streams: frozenset[int]) -> list[pa.Array]:
-    """The columns of a flat schema: stored columns of the joined streams and key hashes; all others are null."""
-    stored = {name for number in streams for name in plan.schemas[number].names}
-    arrays = []
-    for field in schema:
-        if field.name == RESULT_TIME and len(streams) == len(plan.streams):
-            arrays.append(pa.array(result_times(plan, columns)).cast(field.type))
-        elif field.name in stored:
-            arrays.append(_as(columns.array(field.name), field.type))
-        else:
-            arrays.append(pa.nulls(columns.length, field.type))
-    return arrays
-
-
-def _output_array(plan: JoinPlan, output: Output, wanted: pa.DataType, columns: Columns) -> pa.Array:
-    if output.fields is not None:
-        arrays = [_as(columns.array(c.name), wanted.field(n).type) for n, (_, c) in enumerate(output.fields)]
-        return pa.StructArray.from_arrays(arrays, fields=list(wanted))
-    expression = output.expression
-    if isinstance(expression, Column):
-        if expression.name == RESULT_TIME:
-            return pa.array(result_times(plan, columns)).cast(wanted)
-        return _as(columns.array(expression.name), wanted)
-    if expression is None:
-        raise ValueError(f"the output {output.name} needs the JVM")
-    try:
-        vector = evaluate(expression, _with_result_time(plan, columns))
-    except PredicateError as error:
-        message = error.message.replace(ANONYMOUS, f"The selected column {output.name}", 1)
-        raise PredicateError(message, f"It is {output.sql}.\n{error.detail}", error.hint) from None
-    return _to_array(vector, wanted, columns.length)
-
-
-def _with_result_time(plan: JoinPlan, columns: Columns) -> Callable[[str], Vector]:
-    def lookup(name: str) -> Vector:
-        return Vector(result_times(plan, columns)) if name == RESULT_TIME else columns.vector(name)
-
-    return lookup
-
-
-def _to_array(vector: Vector, wanted: pa.DataType, length: int) -> pa.Array:
-    """A computed vector as an Arrow column; a constant is repeated."""
-    if pa.types.is_null(wanted):
-        return pa.nulls(length)
-    if isinstance(vector.values, pa.Array):
-        return _as(vector.values, wanted)
-    if isinstance(vector.values, pa.Scalar):
-        return pa.repeat(vector.values, length).cast(wanted)
-    values = np.broadcast_to(vector.values, (length,))
-    nulls = None if vector.valid is None else ~np.broadcast_to(vector.valid, (length,))
-    if pa.types.is_decimal(wanted):
-        return _decimals(values, nulls, wanted)
-    return pa.array(values, mask=nulls).cast(_storage(wanted)).view(wanted)
-
-
-def _decimals(unscaled: np.ndarray, nulls: np.ndarray | None, wanted: pa.DataType) -> pa.Array:
-    """Decimals of 128 bits from their unscaled values, which are small enough for 64."""
-    words = np.empty((len(unscaled), 2), np.int64)
-    words[:, 0], words[:, 1] = unscaled, unscaled >> 63
-    array = pa.Array.from_buffers(wanted, len(unscaled), [None, pa.py_buffer(words)])
-    return array if nulls is None else pc.if_else(pa.array(nulls), pa.scalar(None, wanted), array)
-
-
-def _storage(wanted: pa.DataType) -> pa.DataType:
-    """The integer type behind a time type; any other type unchanged."""
-    if pa.types.is_timestamp(wanted) or pa.types.is_duration(wanted):
-        return pa.int64()
-    return pa.int32() if pa.types.is_date32(wanted) else wanted
-
-
-def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return array if array.type.equals(wanted) else array.cast(wanted)

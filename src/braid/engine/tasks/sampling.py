@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from braid.kernels.expressions.evaluate import evaluate
@@ -13,6 +11,7 @@ from braid.kernels.rows import Rows
 from braid.kernels.sampling import frequent_keys
 from braid.plan.expressions import Column, Expression, columns_of
 from braid.plan.join import JoinPlan
+from braid.state.manifest import FrequentKey, KeyCounts
 
 READABLE = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string"})
 
@@ -32,8 +31,9 @@ class KeySample:
             text, before = self._found.get(key) or (self._text(rows.slice(place, place + 1)), 0.0)
             self._found[key] = (text, before + count)
 
-    def report(self) -> dict[str, Any]:
-        return {"rows": self._rows, "found": [[key, text, count] for key, (text, count) in self._found.items()]}
+    def counts(self) -> KeyCounts:
+        keys = (FrequentKey(key, text, count) for key, (text, count) in self._found.items())
+        return KeyCounts(self._rows, tuple(keys))
 
     def _text(self, row: Rows) -> str:
         """The key of one row; for an expression that only the JVM evaluates, the columns it reads."""

@@ -1,7 +1,7 @@
 """Open blocks in a task: mapped files, checked segments and their indexes, cached while they are in use.
 
-A worker process runs many tasks, and later tasks use what earlier ones opened. Blocks that a command no longer names
-are dropped.
+A worker process runs many tasks, of any slot, and later tasks use what earlier ones opened. Blocks that no command has
+named for some steps are closed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 
 POSITIONS = "#index:"
+# A worker meets the same slot again within a few steps.
+KEPT_STEPS = 4
 
 
 class SegmentStore:
@@ -33,6 +35,7 @@ class SegmentStore:
         self._directory = directory
         self._readers: dict[str, BlockReader] = {}
         self._opened: dict[tuple[str, int], StoredSegment] = {}
+        self._last_used: dict[str, int] = {}
 
     def reader(self, file: str) -> BlockReader:
         found = self._readers.get(file)
@@ -68,12 +71,15 @@ class SegmentStore:
             self._opened[file, segment.offset] = found
         return found
 
-    def keep_only(self, files: Iterable[str]) -> None:
-        """Close every block that is not among `files`."""
-        kept = set(files)
-        self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
-        self._opened = {place: segment for place, segment in self._opened.items() if place[0] in kept}
-        self._copies.keep_only(f"{self._directory}/{file}" for file in kept)
+    def use(self, files: Iterable[str], step: int) -> None:
+        """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
+        self._last_used.update(dict.fromkeys(files, step))
+        kept = {file: used for file, used in self._last_used.items() if used > step - KEPT_STEPS}
+        if len(kept) < len(self._last_used):
+            self._last_used = kept
+            self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
+            self._opened = {place: segment for place, segment in self._opened.items() if place[0] in kept}
+        self._copies.sweep()
 
 
 def column_types(plan: JoinPlan, number: int) -> dict[str, str]:

@@ -5,31 +5,33 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 
-from braid import errors
+from braid.engine.reports import TaskFailure
 from braid.errors import BraidError, CorruptStateError, PredicateError, RunFailedError, shortened, text_of
 
 TASK_ERRORS = (PredicateError, CorruptStateError, pa.ArrowException)
 MOST_FRAMES, MOST_TEXT = 8, 2000
 
+R = TypeVar("R")
 
-def with_task_errors(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The report of the work, or of its error if a retry would fail in the same way."""
+
+def with_task_errors(work: Callable[[], R]) -> R | TaskFailure:
+    """The report of the work, or its error if a retry would fail in the same way."""
     try:
         return work()
     except TASK_ERRORS as error:
         return serialize_error(error)
 
 
-def serialize_error(error: BraidError | pa.ArrowException) -> dict[str, Any]:
+def serialize_error(error: BraidError | pa.ArrowException) -> TaskFailure:
     """An error as a report; its cause, a user's own exception, is included as text."""
     if not isinstance(error, BraidError):
         error = _too_large(error)
     detail = "\n".join(text for text in (error.detail, _user_traceback(error.__cause__)) if text)
-    return {"error": type(error).__name__, "message": error.message, "detail": detail, "hint": error.hint}
+    return TaskFailure(type(error).__name__, error.message, detail, error.hint)
 
 
 def _user_traceback(cause: BaseException | None) -> str:
@@ -57,10 +59,3 @@ def _too_large(error: pa.ArrowException) -> RunFailedError:
         detail=shortened(str(error), 1000),
         hint="Keep such values out of the streams, or refer to them by a key, then start the query again.",
     )
-
-
-def raise_task_error(report: dict[str, Any]) -> None:
-    """Raise the error of a task on the driver."""
-    if "error" in report:
-        kind = getattr(errors, report["error"], BraidError)
-        raise kind(report["message"], report["detail"], report["hint"])

@@ -16,9 +16,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from braid.analysis.catalyst import quiet
+from braid.engine.locations import Locations
 from braid.engine.sinks import STAGING, DiscardSink, FileSink, Sink
 from braid.engine.tasks.stamping import with_step
-from braid.engine.tasks.work import Locations
 from braid.errors import SinkError
 from braid.plan.logical import LogicalPlan
 from braid.spark.sinks.frames import FrameSink

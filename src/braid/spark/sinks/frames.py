@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
+from braid.engine.reports import ResultFile
 from braid.engine.sinks import PublishedFile, sweep_staged
 from braid.engine.tasks.ordered.buffering import released_at
 from braid.errors import SinkError, brief_cause, shortened, text_of, without_stacks
@@ -43,7 +43,7 @@ class FrameSink:
     def published_files(self) -> list[PublishedFile]:
         return []
 
-    def deliver(self, step: int, owner: int, staged: list[dict[str, Any]]) -> tuple[Move, ...]:
+    def deliver(self, step: int, owner: int, staged: Sequence[ResultFile]) -> tuple[Move, ...]:
         if staged:
             frame = read_staged(self._spark, self._schema, self._location, staged, self._ordered)
         else:
@@ -61,7 +61,7 @@ class FrameSink:
                 hint="Remove the cause and start the query again: the same rows come again, with the same batch_id.",
             ) from brief_cause(error)
         for file in staged:
-            self.files.delete(f"{self._path}/{file['name']}")
+            self.files.delete(f"{self._path}/{file.name}")
         return ()
 
     def published(self, step: int) -> None:
@@ -75,13 +75,13 @@ class FrameSink:
 
 
 def read_staged(
-    spark: SparkSession, schema: StructType, location: str, staged: list[dict[str, Any]], ordered: bool
+    spark: SparkSession, schema: StructType, location: str, staged: Sequence[ResultFile], ordered: bool
 ) -> DataFrame:
     """Staged results as a DataFrame, sorted by result time where they are ordered: few in one partition."""
-    names = [str(file["name"]) for file in staged]
+    names = [file.name for file in staged]
     if not ordered:
         return read_parquet(spark, location, names, schema)
-    few = sum(file["rows"] for file in staged) <= ROWS_SORTED_TOGETHER
+    few = sum(file.rows for file in staged) <= ROWS_SORTED_TOGETHER
     return ordered_frame(spark, schema, location, names, few)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from braid.control import ordering
 from braid.control.ordering import Ordering, Policy
+from braid.engine.commands import ReleaseCommand
 from braid.optimizer.strategies import Partitioned
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.expressions import equal
@@ -77,13 +78,13 @@ def test_the_first_step_of_a_run_says_nothing_of_the_pace(tmp_path: Path) -> Non
 def test_rows_have_waited_until_they_were_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = ManualClock(1)
     feed = Feed(tmp_path, clock, Ordering("filter-order", 0.3))
-    release = feed.query.cluster.release
+    run: Any = feed.query.cluster.run
 
-    def slowly(*arguments: Any) -> Any:
-        clock.advance(700)
-        return release(*arguments)
+    def release_slowly(command: Any) -> Any:
+        clock.advance(700 if isinstance(command, ReleaseCommand) else 0)
+        return run(command)
 
-    monkeypatch.setattr(feed.query.cluster, "release", slowly)
+    monkeypatch.setattr(feed.query.cluster, "run", release_slowly)
     feed.batch(1000)
     waited = feed.batch(1000)["order"]["rowResponse"]
     assert waited["p50Ms"] == 700.0

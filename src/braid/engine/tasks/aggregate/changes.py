@@ -7,18 +7,20 @@ and emits every change of its groups with the result time of the change. A later
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.engine.commands import AggregateCommand
+from braid.engine.reports import AggregateReport, BufferedFile
 from braid.engine.tasks.aggregate.partials import TIMES_OF_ALL, TableWriter, keeps_times
 from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_counting, since
-from braid.engine.tasks.aggregate.update import AggregateBlockWriter
+from braid.engine.tasks.aggregate.update import open_aggregate
 from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.task import SlotTask
 from braid.kernels.aggregate.aggregation import (
     HASH,
     TIME,
@@ -31,9 +33,26 @@ from braid.kernels.aggregate.aggregation import (
 )
 from braid.kernels.aggregate.changes import SMALLEST, Clock, Live, Times, changes
 from braid.plan.aggregation import Aggregation
-from braid.state.files import Files
 
 Changes = tuple[pa.RecordBatch, Times]
+
+
+def run_changes(task: SlotTask, command: AggregateCommand) -> AggregateReport:
+    """One task of an ordered update: write the slot's block, the changes, and the partial rows that stay buffered."""
+    aggregation, store = open_aggregate(task, command)
+    work = SlotChanges(aggregation, command, task.slot, task.slots, store)
+    parts, name = command.aggregate.parts, task.task.file_name(command, "v")
+    changed = BufferSink(*task.block_path(f"{name}.buffered"))
+    block = TableWriter(aggregation, parts, *task.block_path(f"{name}.block"))
+    kept = TableWriter(aggregation, parts, *task.block_path(f"{name}.partial"))
+    for found, tables, leftovers in work.updates():
+        if found is not None and found[0].num_rows:
+            changed.add(timed_rows(*found, task.plan.sink_schema))
+        block.add(tables)
+        kept.add(leftovers)
+    output, partials = replace(changed.close(), newest_us=work.newest), kept.close_partials()
+    unreleased = None if partials is None else BufferedFile(partials)
+    return AggregateReport(task.slot, output, block.close(), work.counts, unreleased)
 
 
 class SlotChanges:
@@ -167,29 +186,6 @@ class SlotChanges:
     def _tables(self, file: str) -> Iterator[tuple[int, pa.Table]]:
         for segment in self._store.reader(file).segments_of(None, self._parts.numbers):
             yield segment.unit, self._parts.table(file, segment)
-
-
-def write_changes(
-    work: SlotChanges, aggregation: Aggregation, parts: int, sink_schema: pa.Schema, files: Files, path: str
-) -> dict[str, Any]:
-    """Write the slot's block of the aggregate state, the emitted changes, and the partial rows that stay buffered."""
-    sink = BufferSink(files, f"{path}.buffered")
-    block = AggregateBlockWriter(aggregation, parts, files, f"{path}.block")
-    rest: TableWriter | None = None
-    for found, tables, leftovers in work.updates():
-        if found is not None and found[0].num_rows:
-            sink.add(timed_rows(*found, sink_schema))
-        block.add(tables)
-        if leftovers:
-            rest = rest or TableWriter(aggregation, parts, files, f"{path}.partial")
-            rest.add(leftovers)
-    return {
-        **sink.close(),
-        "block": block.close(),
-        "rest": None if rest is None else rest.close_partials(),
-        "counts": work.counts,
-        "newest_result": work.newest,
-    }
 
 
 def timed_rows(values: pa.RecordBatch, times: Times, sink_schema: pa.Schema) -> pa.RecordBatch:

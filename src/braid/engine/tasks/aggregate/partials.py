@@ -8,17 +8,20 @@ segment has all result times of the block.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from braid.engine.commands import ProbeCommand
+from braid.engine.reports import BufferedFile, Output
+from braid.engine.tasks.task import SlotTask
 from braid.kernels import sizes
 from braid.kernels.aggregate.aggregation import TIME, add_up, group_hashes, unit_rows, with_hashes
 from braid.kernels.sizes import batch_pieces
 from braid.plan.aggregation import Aggregation
-from braid.state.blocks import BlockWriter
+from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.files import Files
 
 # Buffered rows are added up at this number, so memory grows with the groups and not with the results.
@@ -27,16 +30,20 @@ TIMES_OF_ALL = -1
 """The table number of the segment that has all result times of a block."""
 
 
+def open_partials(task: SlotTask, command: ProbeCommand, name: str) -> PartialSink:
+    """The sink of a probe task whose results are only aggregated."""
+    if task.plan.aggregation is None:
+        raise RuntimeError("this join has no aggregation")
+    return PartialSink(task.plan.aggregation, *task.block_path(f"{name}.partial"), command.aggregate_parts)
+
+
 class PartialSink:
     """Adds a task's results up by table, and writes them as one block."""
 
     def __init__(self, aggregation: Aggregation, files: Files, path: str, parts: int) -> None:
         self._aggregation = aggregation
-        self._files = files
-        self._path = path
-        self._parts = parts
         self._buffered: dict[int, list[pa.Table]] = {}
-        self._written: TableWriter | None = None
+        self._written = TableWriter(aggregation, parts, files, path)
         self._rows = 0
         self._newest: int | None = None
 
@@ -49,21 +56,12 @@ class PartialSink:
             newest = pc.max(results.column(results.num_columns - 1).cast(pa.int64())).as_py()
             self._newest = newest if self._newest is None else max(self._newest, newest)
 
-    def close(self) -> dict[str, Any]:
-        report = {"results": self._rows, "files": [], "newest_result": self._newest}
+    def close(self) -> Output:
         for number in sorted(self._buffered):
             self._write(number)
-        if self._written is None:
-            return {**report, "partial": None, "partial_rows": 0, "partial_bytes": 0}
         block = self._written.close_partials()
-        buffered = {"buffered": block} if self._aggregation.ordered else {}
-        return {
-            **report,
-            **buffered,
-            "partial": block["file"],
-            "partial_rows": block["rows"],
-            "partial_bytes": block["size"],
-        }
+        buffered = BufferedFile(block) if block is not None and self._aggregation.ordered else None
+        return Output(self._rows, buffered=buffered, partial=block, newest_us=self._newest)
 
     def _buffer(self, number: int, table: pa.Table) -> None:
         buffered = self._buffered.setdefault(number, [])
@@ -80,8 +78,6 @@ class PartialSink:
         """Write the buffered rows of a table. A group may have rows in several segments: readers add them up."""
         table = self._together(number)
         del self._buffered[number]
-        if self._written is None:
-            self._written = TableWriter(self._aggregation, self._parts, self._files, self._path)
         self._written.add({number: table})
 
     def _together(self, number: int) -> pa.Table:
@@ -104,14 +100,15 @@ def keeps_times(aggregation: Aggregation) -> bool:
 
 
 class TableWriter:
-    """Writes tables as one block, in segments by part, of bounded size, sorted by hash."""
+    """Writes tables as one block, in segments by part, of bounded size, sorted by hash.
+
+    The rows of a closed block are those of its tables, without the segment of all result times.
+    """
 
     def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
         self._aggregation = aggregation
         self._parts = parts
-        self._path = path
         self._writer = BlockWriter(files, path)
-        self._writer.__enter__()
         self._times = np.zeros(0, np.int64)
         self._rows = 0
 
@@ -124,20 +121,21 @@ class TableWriter:
                 for piece in batch_pieces(batch):
                     self._add(number, pa.Table.from_batches([piece]))
 
-    def close(self) -> tuple[int, int]:
-        """The rows and bytes of the block."""
-        self._writer.__exit__(None, None, None)
-        return self._rows, self._writer.size
+    def close(self) -> WrittenBlock | None:
+        """The block; None if no rows were added."""
+        block = self._writer.close()
+        return None if block is None else replace(block, rows=self._rows)
 
-    def close_partials(self) -> dict[str, Any]:
-        """Close a block of partial aggregates, and report it as a block that can be buffered."""
+    def close_partials(self) -> WrittenBlock | None:
+        """The block of partial aggregates; in order, its times are those of table 0."""
+        if not self._rows:
+            return None
         times = self._times if self._aggregation.ordered else np.zeros(1, np.int64)
         if self._aggregation.ordered and self._aggregation.slides:
             batch = pa.RecordBatch.from_arrays([pa.array(times)], names=[TIME])
             self._writer.add(TIMES_OF_ALL, TIMES_OF_ALL, batch, int(times[0]), int(times[-1]))
-        rows, size = self.close()
-        span = {"min_time": int(times[0]), "max_time": int(times[-1])}
-        return {"file": self._path.rsplit("/", 1)[1], "rows": rows, "size": size, **span, "cuts": []}
+        block = self.close()
+        return None if block is None else replace(block, min_time=int(times[0]), max_time=int(times[-1]))
 
     def _add(self, number: int, table: pa.Table) -> None:
         ordered = with_hashes(self._aggregation, number, table)

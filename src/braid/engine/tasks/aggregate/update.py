@@ -7,18 +7,18 @@ writes only what it adds and looks up only the groups it touches. Older blocks a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
-from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.engine.commands import AggregateCommand
+from braid.engine.reports import AggregateReport
 from braid.engine.tasks.aggregate.partials import TableWriter, part_of
 from braid.engine.tasks.aggregate.parts import AggregateParts, Tables, oldest_counting, since
-from braid.engine.tasks.results import ResultWriter
+from braid.engine.tasks.results import result_files
 from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.worker.cache import segment_store
 from braid.kernels.aggregate.aggregation import (
     FRESH,
     TIME,
@@ -34,7 +34,29 @@ from braid.kernels.aggregate.aggregation import (
 )
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
-from braid.state.files import Files
+
+
+def run_update(task: SlotTask, command: AggregateCommand) -> AggregateReport:
+    """One task of an update: add the step's partial aggregates to the slot's parts, and emit the changed groups."""
+    aggregation, store = open_aggregate(task, command)
+    name = task.task.file_name(command, "v")
+    results = result_files(task, name, aggregation.schema, command.step)
+    block = TableWriter(aggregation, command.aggregate.parts, *task.block_path(f"{name}.block"))
+    for output, tables in SlotUpdate(aggregation, command, task.slot, task.slots, store).updates():
+        block.add(tables)
+        if output is not None and output.num_rows:
+            results.add(output)
+    return AggregateReport(task.slot, results.close(), block.close())
+
+
+def open_aggregate(task: SlotTask, command: AggregateCommand) -> tuple[Aggregation, SegmentStore]:
+    """The aggregation, and the open blocks of its state and of the step's partial aggregates."""
+    if task.plan.aggregation is None:
+        raise RuntimeError("this join has no aggregation")
+    store = segment_store(task.plan, task.locations, f"{command.run} aggregate")
+    partials = [partial.file for partial in command.partials]
+    store.use([*(block.file for block in command.aggregate.blocks), *partials, *command.rewritten], command.step)
+    return task.plan.aggregation, store
 
 
 class SlotUpdate:
@@ -132,42 +154,3 @@ class SlotUpdate:
             for segment in self._store.reader(buffered.file).segments_of(None, self._parts.numbers):
                 tables.setdefault(segment.unit, []).append(self._parts.table(buffered.file, segment))
         return {number: add_up(self._aggregation, number, parts) for number, parts in tables.items()}
-
-
-def write_update(
-    aggregate: SlotUpdate, aggregation: Aggregation, parts: int, files: Files, path: str, results: ResultWriter | None
-) -> dict[str, Any]:
-    """Write the slot's block and the emitted rows, and report them."""
-    block = AggregateBlockWriter(aggregation, parts, files, path)
-    count = 0
-    for output, tables in aggregate.updates():
-        block.add(tables)
-        if output is not None and output.num_rows:
-            count += output.num_rows
-            if results is not None:
-                results.add(output)
-    if results is not None:
-        results.close()
-    written = [] if results is None else [asdict(file) for file in results.written]
-    return {"results": count, "files": written, "block": block.close()}
-
-
-class AggregateBlockWriter:
-    """Writes a slot's block of the aggregate state, if it has rows."""
-
-    def __init__(self, aggregation: Aggregation, parts: int, files: Files, path: str) -> None:
-        self._open = partial(TableWriter, aggregation, parts, files, path)
-        self._name = path.rsplit("/", 1)[1]
-        self._writer: TableWriter | None = None
-
-    def add(self, tables: Tables) -> None:
-        if tables:
-            self._writer = self._writer or self._open()
-            self._writer.add(tables)
-
-    def close(self) -> dict[str, Any] | None:
-        """The block's report; None if nothing was written."""
-        if self._writer is None:
-            return None
-        rows, size = self._writer.close()
-        return {"file": self._name, "rows": rows, "size": size}

@@ -6,12 +6,14 @@ The last column of buffered rows is their result time. It is part of the output 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from braid.engine.commands import ProbeCommand
+from braid.engine.reports import BufferedFile, Output
+from braid.engine.tasks.task import SlotTask
 from braid.kernels.sizes import Buffer, batch_pieces
 from braid.state.blocks import BlockWriter
 from braid.state.files import Files
@@ -32,15 +34,18 @@ def released_at(names: Collection[str]) -> str:
     return name
 
 
+def open_buffer(task: SlotTask, command: ProbeCommand, name: str) -> BufferSink:
+    """The sink of a probe task whose results are buffered."""
+    return BufferSink(*task.block_path(f"{name}.buffered"))
+
+
 class BufferSink:
     """Buffers a task's results, and writes them as sorted segments."""
 
     def __init__(self, files: Files, path: str) -> None:
-        self._files = files
-        self._path = path
         self._buffered = Buffer(ROWS_PER_SEGMENT)
         self._rows = 0
-        self._writer: BlockWriter | None = None
+        self._writer = BlockWriter(files, path)
         self._cuts: list[Times] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -52,29 +57,17 @@ class BufferSink:
             if self._buffered.is_full:
                 self._write()
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> Output:
         self._write()
-        if self._writer is None:
-            return {"results": 0, "files": [], "buffered": None}
-        self._writer.__exit__(None, None, None)
-        segments = self._writer.segments
-        buffered = {
-            "file": self._path.rsplit("/", 1)[1],
-            "rows": self._writer.rows,
-            "size": self._writer.size,
-            "min_time": min(segment.min_time for segment in segments),
-            "max_time": max(segment.max_time for segment in segments),
-            "cuts": even_cuts(self._cuts, CUTS),
-        }
-        return {"results": self._rows, "files": [], "buffered": buffered}
+        block = self._writer.close()
+        if block is None:
+            return Output()
+        return Output(self._rows, buffered=BufferedFile(block, tuple(even_cuts(self._cuts, CUTS))))
 
     def _write(self) -> None:
         rows = [batch for batch in self._buffered.take() if batch.num_rows]
         if not rows:
             return
-        if self._writer is None:
-            self._writer = BlockWriter(self._files, self._path)
-            self._writer.__enter__()
         batch = in_order(rows)
         times = result_times(batch)
         self._cuts.append(times[:: max(1, len(times) // CUTS)])

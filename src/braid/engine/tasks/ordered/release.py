@@ -7,13 +7,17 @@ of bounded size. Files with few unreleased rows are compacted into one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 
 from braid.engine.commands import ReleaseCommand
-from braid.engine.tasks.ordered.buffering import BufferSink, Times, even_cuts, in_order, result_times
+from braid.engine.reports import Output, ReleaseReport
+from braid.engine.tasks.ordered.buffering import BufferSink, Times, even_cuts, in_order, released_at, result_times
+from braid.engine.tasks.results import ResultFiles, result_files
 from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.worker.cache import segment_store
 from braid.kernels import sizes
 from braid.kernels.times import count_up_to
 from braid.placement.admission import ALWAYS
@@ -26,37 +30,70 @@ Run = tuple[pa.RecordBatch, Times]
 """Sorted rows, and their result times."""
 
 
+def run_release(task: SlotTask, command: ReleaseCommand) -> ReleaseReport:
+    """One task of a release: write the results of the slot's interval, and compact its files."""
+    name = task.task.file_name(command, "o")
+    store = segment_store(task.plan, task.locations, f"{command.run} buffered")
+    store.use([*(buffered.file for buffered in command.blocks), *command.compacted], command.step)
+    work = SlotRelease(command, store)
+    results = open_released(task, command, name)
+    for piece in work.released():
+        results.add(piece)
+    kept = BufferSink(*task.block_path(f"{name}.buffered"))
+    for piece in work.leftovers():
+        kept.add(piece)
+    output = replace(results.close(), newest_us=work.newest)
+    return ReleaseReport(task.slot, output, work.counts, kept.close().buffered)
+
+
+class ReleasedFiles:
+    """Released rows for staging: with their result time as last column, or without."""
+
+    def __init__(self, results: ResultFiles, schema: pa.Schema) -> None:
+        self._results = results
+        self._schema = schema
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        columns = [*batch.columns[:-1], batch.column(batch.num_columns - 1).view(pa.int64())]
+        self._results.add(pa.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema))
+
+    def close(self) -> Output:
+        return self._results.close()
+
+
+def open_released(task: SlotTask, command: ReleaseCommand, name: str) -> ReleasedFiles:
+    schema = task.plan.sink_schema
+    if task.locations.timed:
+        schema = schema.append(pa.field(released_at(schema.names), pa.int64()))
+    return ReleasedFiles(result_files(task, name, schema, command.step), schema)
+
+
 class SlotRelease:
     """One slot's work in a release."""
 
-    def __init__(self, command: ReleaseCommand, slot: int, slots: int, store: SegmentStore) -> None:
+    def __init__(self, command: ReleaseCommand, store: SegmentStore) -> None:
         self._command = command
-        self._slot = slot
-        self._slots = slots
         self._store = store
         self.counts: dict[str, int] = {}
         self.newest: int | None = None
 
     def released(self) -> Iterator[pa.RecordBatch]:
         """The rows of this slot's interval, in order."""
-        edges = (ALWAYS, *self._command.cuts, self._command.until_us)
-        if self._slot >= len(edges) - 1:
-            return
-        runs = list(self._runs(edges[self._slot], edges[self._slot + 1]))
+        runs = list(self._runs(self._command.after_us, self._command.until_us))
         for piece in in_pieces(runs):
             self.newest = int(result_times(piece)[-1])
             yield piece
 
     def leftovers(self) -> Iterator[pa.RecordBatch]:
         """The unreleased rows of the files that this slot compacts."""
-        for file in self._command.compacted[self._slot :: self._slots]:
+        for file in self._command.compacted:
             for batch, times in self._all(file):
-                first = count_up_to(times, self._command.until_us)
+                first = count_up_to(times, self._command.frontier_us)
                 if first < len(times):
                     yield batch.slice(first)
 
     def _runs(self, after: int, until: int) -> Iterator[Run]:
-        for buffered in self._command.blocks:
+        for buffered in self._command.blocks if after < until else ():
             lowest = max(after, buffered.after_us)
             for batch, times in self._all(buffered.file):
                 run = _cut((batch, times), lowest, until)
@@ -92,20 +129,6 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
         yield from in_pieces(_within(runs, lowest, cut))
         lowest = cut
     yield from in_pieces(_within(runs, lowest, newest))
-
-
-def write_release(work: SlotRelease, results: Any, kept: BufferSink) -> dict[str, Any]:
-    """Write the released and the compacted rows, and report both."""
-    for piece in work.released():
-        results.add(piece)
-    for piece in work.leftovers():
-        kept.add(piece)
-    return {
-        **results.close(),
-        "counts": work.counts,
-        "newest_result": work.newest,
-        "buffered": kept.close()["buffered"],
-    }
 
 
 def _strictly_inside(cuts: list[int], newest: int) -> list[int]:

@@ -1,0 +1,165 @@
+"""Reports: what tasks tell the driver, as JSON text.
+
+An error that a retry cannot fix is reported as a `TaskFailure`, and raised on the driver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from braid import errors
+from braid.control.fanouts import LookupCounts
+from braid.errors import BraidError
+from braid.plan.typed_json import from_json, to_text
+from braid.state.blocks import WrittenBlock
+from braid.state.manifest import Block, KeyCounts
+from braid.state.order_state import ArrivalLog, RankIndexFile
+
+R = TypeVar("R")
+FAILURE, REPORT = "failure", "report"
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """An error of a task: the name of its class in `braid.errors`, and its texts."""
+
+    kind: str
+    message: str
+    detail: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What an ingest task read of a stream, and the files it wrote.
+
+    `newest_us` is the newest event time that counts for the watermark; `times` is a sample of the event times of
+    stored rows, in ordered queries.
+    """
+
+    stream: int
+    host: str
+    rows: int
+    late_rows: int
+    newest_us: int | None
+    times: tuple[int, ...]
+    keys: KeyCounts
+    block: WrittenBlock | None
+    arrival_log: ArrivalLog | None
+    late_file: str | None
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """What a unit stores, and what the lookups in it cost."""
+
+    epoch: int
+    unit: int
+    cpu: float
+    stored_rows: int
+    stored_bytes: int
+    received_bytes: int
+    probes: int
+    compared: int
+    matched: int
+    windows_skipped: int
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file of results in staging."""
+
+    name: str
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True)
+class BufferedFile:
+    """A block of buffered rows; `cuts` are result times that divide them evenly."""
+
+    block: WrittenBlock
+    cuts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    """What became of a task's results: files in staging, buffered results, or partial aggregates.
+
+    An ordered aggregation buffers its partial aggregates. `newest_us` is the newest result time, where it is needed.
+    """
+
+    results: int = 0
+    files: tuple[ResultFile, ...] = ()
+    buffered: BufferedFile | None = None
+    partial: WrittenBlock | None = None
+    newest_us: int | None = None
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """The work of a slot in a probe job, and the blocks it wrote: merged, intermediate and exchanged rows."""
+
+    slot: int
+    host: str
+    seconds: float
+    cpu: float
+    units: tuple[UnitCounts, ...]
+    lookups: tuple[LookupCounts, ...]
+    merged: tuple[Block, ...]
+    intermediate: tuple[Block, ...]
+    exchanged: WrittenBlock | None = None
+    output: Output = field(default_factory=Output)
+
+
+@dataclass(frozen=True)
+class AggregateReport:
+    """A slot's new block of the aggregate state, and what it emits.
+
+    In order, `released` has the rows that were due of each buffered file, and `kept` those of rewritten files that
+    were not.
+    """
+
+    slot: int
+    output: Output
+    block: WrittenBlock | None
+    released: dict[str, int] = field(default_factory=dict)
+    kept: BufferedFile | None = None
+
+
+@dataclass(frozen=True)
+class ReleaseReport:
+    """The results that a slot released: how many of each buffered file, and the rest of the compacted files."""
+
+    slot: int
+    output: Output
+    released: dict[str, int]
+    kept: BufferedFile | None
+
+
+@dataclass(frozen=True)
+class RankReport:
+    """The rank indexes that a slot wrote."""
+
+    slot: int
+    rank_indexes: tuple[RankIndexFile, ...]
+
+
+def report_text(report: object) -> str:
+    return to_text({FAILURE if isinstance(report, TaskFailure) else REPORT: report})
+
+
+def read_reports(kind: type[R], texts: Iterable[str]) -> list[R]:
+    """The reports of a job's tasks; raises the error of a task."""
+    reports = []
+    for text in texts:
+        content = json.loads(text)
+        if FAILURE in content:
+            failure = from_json(TaskFailure, content[FAILURE])
+            error: type[BraidError] = getattr(errors, failure.kind, BraidError)
+            raise error(failure.message, failure.detail, failure.hint)
+        reports.append(from_json(kind, content[REPORT]))
+    return reports

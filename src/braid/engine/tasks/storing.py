@@ -1,0 +1,80 @@
+"""How rows become stored segments: placed by the layout, sorted in the stored order, cut to bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from braid.engine.tasks.segments import POSITIONS
+from braid.kernels import sizes
+from braid.kernels.keys import Keys, index_keys, stored_keys
+from braid.kernels.ordering import range_values, sort_positions
+from braid.kernels.rows import Positions, Rows
+from braid.kernels.sizes import byte_cuts, row_sizes
+from braid.kernels.times import row_times
+from braid.placement.units import Placed, store_at
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+
+
+def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
+    """The placement of rows; an intermediate result is placed like its first stream."""
+    return store_at(layout, plan.members(number)[0], common_keys(plan, number, rows), rows.length, salt)
+
+
+def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
+    """The keys that all streams share, if there are any."""
+    return None if plan.common_part is None else stored_keys(plan, plan.common_part, number, rows)
+
+
+def sorted_segments(
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
+) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
+    """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    for piece in _placed_pieces(rows, placed):
+        yield from _sorted_piece(plan, stream, rows, piece)
+
+
+def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
+    """Placements of bounded size: rows that are stored several times may take a multiple of their own size."""
+    count = len(placed.units)
+    if rows.nbytes * max(1.0, count / max(1, rows.length)) <= sizes.PIECE_BYTES:
+        yield placed
+        return
+    every = row_sizes(rows.columns.values(), rows.length)
+    at = np.arange(rows.length) if placed.rows is None else placed.rows
+    for cut in byte_cuts(every[at]):
+        yield Placed(placed.units[cut], placed.routes[cut], at[cut])
+
+
+def _sorted_piece(
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
+) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
+    rows = rows if placed.rows is None else rows.take(placed.rows)
+    first = plan.indexes(stream)[0]
+    numbers = None if first.range is None else range_values(first.range, rows)
+    spread = int(placed.routes.max()) + 1
+    place = placed.units * spread + placed.routes
+    positions = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
+    ordered = rows.take(positions)
+    place = place[positions]
+    edges = np.flatnonzero(place[1:] != place[:-1]) + 1
+    for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
+        part = ordered.slice(int(start), int(stop))
+        times = row_times(plan, stream, part)
+        unit, route = divmod(int(place[start]), spread)
+        yield unit, route, _with_positions(plan, stream, part), int(times.min()), int(times.max())
+
+
+def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:
+    """The rows as a batch, with the stored positions of every index but the first."""
+    arrays = list(rows.columns.values())
+    names = list(rows.columns)
+    for number, index in enumerate(plan.indexes(stream)[1:], start=1):
+        numbers = None if index.range is None else range_values(index.range, rows)
+        positions: Positions = sort_positions(index_keys(plan, index, stream, rows), numbers)
+        arrays.append(pa.array(positions.astype(np.int32)))
+        names.append(f"{POSITIONS}{number}")
+    return pa.RecordBatch.from_arrays(arrays, names=names)

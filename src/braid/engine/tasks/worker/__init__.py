@@ -1,0 +1,1 @@
+"""What belongs to a worker process rather than to one of its tasks."""

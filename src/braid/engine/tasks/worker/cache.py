@@ -1,0 +1,29 @@
+"""The blocks that a worker process has open, shared by the tasks it runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from braid.engine.locations import Locations
+from braid.engine.tasks.segments import SegmentStore
+from braid.plan.join import JoinPlan
+from braid.state.cache import LocalCopies, copies_directory
+
+# A worker serves few runs at once, each with at most four kinds of stores.
+OPEN_STORES = 6
+
+_open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
+
+
+def segment_store(plan: JoinPlan, locations: Locations, kind: str) -> SegmentStore:
+    """This worker's open blocks of a run and a kind of job; stores not used for long are closed."""
+    place = f"{locations.checkpoint} {kind}"
+    store = _open_stores.pop(place, None)
+    if store is None:
+        files, path = locations.open_checkpoint()
+        store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
+    store.plan = plan
+    _open_stores[place] = store
+    while len(_open_stores) > OPEN_STORES:
+        _open_stores.popitem(last=False)
+    return store
