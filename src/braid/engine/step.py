@@ -229,7 +229,7 @@ class StepRunner:
             moves = self._sink.deliver(delta.step, self._owner.number, files)
         # 3. Commit.
         with phases.phase("commit"):
-            manifest = next_manifest(self._plan, previous, delta, self._run, looked, moves)
+            manifest = next_manifest(self._plan, self.manifest, delta, self._run, looked, moves)
             progress = step_progress(
                 looked.plan, delta, batch, manifest, looked.found.reports, looked.exchanged_bytes, phases
             )
