@@ -16,18 +16,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.errors import PredicateError
+from braid.kernels.aggregate.columns import (
+    EVERYTHING,
+    FRESH,
+    HASH,
+    ROWS,
+    TIME,
+    combination_of,
+    count_column,
+    extreme_column,
+    group_column,
+    group_columns,
+    sum_column,
+    total_columns,
+    value_columns,
+)
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation, Call
 
-HASH, TIME, ROWS, FRESH = "#hash", "#time", "#rows", "#fresh"
-EVERYTHING = "g"
 LARGEST = (1 << 63) - 1
 
 
 def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Table]:
     """The partial totals of every single result, as the list of tables."""
-    groups = {f"g{n}": _normal(results.column(n)) for n in range(aggregation.groups)}
+    groups = {group_column(n): _normal(results.column(n)) for n in range(aggregation.groups)}
     if not groups:
         groups = {EVERYTHING: pa.array(np.zeros(results.num_rows, np.int8))}
     times = {}
@@ -39,11 +52,12 @@ def unit_rows(aggregation: Aggregation, results: pa.RecordBatch) -> list[pa.Tabl
     for number, call in enumerate(aggregation.calls):
         main |= _unit_columns(number, call, results)
     tables = [pa.table(main)]
-    for number in aggregation.sets:
+    for table_number, number in enumerate(aggregation.sets, start=1):
+        names = value_columns(aggregation, table_number)
         values = [_normal(results.column(n)) for n in aggregation.calls[number].arguments]
-        table = pa.table({**groups, **{f"v{n}": value for n, value in enumerate(values)}, **times})
-        for n in range(len(values)):
-            table = table.filter(table[f"v{n}"].is_valid())
+        table = pa.table({**groups, **dict(zip(names, values, strict=True)), **times})
+        for name in names:
+            table = table.filter(table[name].is_valid())
         tables.append(table)
     return tables
 
@@ -56,7 +70,7 @@ def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], by
     totals = [name for name in whole.column_names if name not in keys]
     _require_sums_fit(aggregation, whole, totals)
     grouped = whole.group_by(keys, use_threads=False)
-    added = grouped.aggregate([(name, _how(aggregation, name)) for name in totals])
+    added = grouped.aggregate([(name, combination_of(aggregation, name)) for name in totals])
     return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
 
 
@@ -66,7 +80,7 @@ def key_columns(aggregation: Aggregation, number: int, table: pa.Table, by_time:
     In a sliding aggregation a set keeps the newest time of each value. Other sets and a distinct selection keep the
     first time.
     """
-    keys = [name for name in table.column_names if name[0] in "gv"]
+    keys = [*group_columns(aggregation), *value_columns(aggregation, number)]
     timed = by_time or (number == 0 and not aggregation.is_distinct)
     return [*keys, TIME] if timed and TIME in table.column_names else keys
 
@@ -76,18 +90,14 @@ def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Ta
 
     A set is looked up by group and value, to find new values; a sliding one by group, to count its values again.
     """
-    names = [name for name in table.column_names if name[0] == "g" or (name[0] == "v" and not aggregation.slides)]
+    names = [*group_columns(aggregation), *([] if aggregation.slides else value_columns(aggregation, number))]
     hashes = row_hashes([table[name] for name in names], table.num_rows)
     order = np.argsort(hashes, kind="stable")
     return table.take(pa.array(order)).append_column(HASH, pa.array(hashes[order])).combine_chunks()
 
 
-def group_names(table: pa.Table) -> list[str]:
-    return [name for name in table.column_names if name[0] == "g"]
-
-
-def group_hashes(table: pa.Table) -> Keys:
-    return row_hashes([table[name] for name in group_names(table)], table.num_rows)
+def group_hashes(aggregation: Aggregation, table: pa.Table) -> Keys:
+    return row_hashes([table[name] for name in group_columns(aggregation)], table.num_rows)
 
 
 def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Table) -> pa.Table:
@@ -101,16 +111,18 @@ def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Tab
     return novel.rename_columns([*keys, *times]).combine_chunks()
 
 
-def distinct_counts(call: int, novel: pa.Table) -> pa.Table:
+def distinct_counts(aggregation: Aggregation, number: int, novel: pa.Table) -> pa.Table:
     """What new values of a set add to table 0: one each to the count of their group, and no result."""
-    groups = novel.select([name for name in novel.column_names if name[0] != "v"])
-    return groups.append_column(f"n{call}", pa.array(np.ones(novel.num_rows, np.int64)))
+    groups = novel.drop_columns(value_columns(aggregation, number))
+    count = count_column(aggregation.sets[number - 1])
+    return groups.append_column(count, pa.array(np.ones(novel.num_rows, np.int64)))
 
 
-def groups_without_results(table: pa.Table) -> pa.Table:
-    """The groups of a table, each once, with no results."""
-    names = group_names(table)
-    groups = table.select(names).group_by(names, use_threads=False).aggregate([])
+def groups_without_results(aggregation: Aggregation, tables: Sequence[pa.Table]) -> pa.Table:
+    """The groups of some tables, each once, with no results."""
+    names = group_columns(aggregation)
+    rows = pa.concat_tables([table.select(names) for table in tables])
+    groups = rows.group_by(names, use_threads=False).aggregate([])
     return groups.append_column(ROWS, pa.array(np.zeros(groups.num_rows, np.int64)))
 
 
@@ -121,11 +133,12 @@ def marked_as(mark: int, table: pa.Table) -> pa.Table:
 
 def finish(aggregation: Aggregation, groups: pa.Table, sets: dict[int, pa.Table]) -> pa.RecordBatch:
     """The output rows: groups with their values. `sets` has the live values of each set, in a sliding aggregation."""
-    arrays = [_chunk(groups[f"g{n}"]) for n in range(aggregation.groups)]
+    arrays = [_chunk(groups[group_column(n)]) for n in range(aggregation.groups)]
     wanted = [field.type for field in aggregation.schema]
     for number, call in enumerate(aggregation.calls):
         if number in sets:
-            groups = groups.append_column(f"n{number}", _distinct_count(groups, sets[number]))
+            count = _distinct_count(group_columns(aggregation), groups, sets[number])
+            groups = groups.append_column(count_column(number), count)
         arrays.append(_value(groups, number, call, wanted[aggregation.groups + number]))
     typed = [array if array.type.equals(kind) else array.cast(kind) for array, kind in zip(arrays, wanted, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=aggregation.schema)
@@ -153,12 +166,12 @@ def _unit_columns(number: int, call: Call, results: pa.RecordBatch) -> dict[str,
         return {}
     value = results.column(call.arguments[0])
     if call.function == "count":
-        return {f"n{number}": value.is_valid().cast(pa.int64())}
+        return {count_column(number): value.is_valid().cast(pa.int64())}
     if call.function in ("min", "max"):
-        return {f"m{number}": orderable(value)}
+        return {extreme_column(number): orderable(value)}
     return {
-        f"n{number}": value.is_valid().cast(pa.int64()),
-        f"s{number}": value.cast(_sum_type(call, value.type)),
+        count_column(number): value.is_valid().cast(pa.int64()),
+        sum_column(number): value.cast(_sum_type(call, value.type)),
     }
 
 
@@ -166,16 +179,6 @@ def _sum_type(call: Call, kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(kind):
         return pa.decimal128(38, kind.scale)
     return pa.int64() if call.function == "sum" and pa.types.is_integer(kind) else pa.float64()
-
-
-def _how(aggregation: Aggregation, name: str) -> str:
-    if name == TIME and not aggregation.slides:
-        return "min"
-    if name in (TIME, FRESH):
-        return "max"
-    if name[0] == "m":
-        return aggregation.calls[int(name[1:])].function
-    return "sum"
 
 
 def _normal(column: pa.Array) -> pa.Array:
@@ -209,8 +212,10 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 def _require_sums_fit(aggregation: Aggregation, table: pa.Table, totals: list[str]) -> None:
     """Refuse a sum of integers that does not fit 64 bits, as Spark's ANSI mode does."""
-    for name in totals:
-        if not aggregation.ansi or name[0] != "s" or table[name].type != pa.int64():
+    columns = total_columns(aggregation)
+    sums = [name for name in totals if name in columns and columns[name].kind == "sum"]
+    for name in sums if aggregation.ansi else ():
+        if table[name].type != pa.int64():
             continue
         edges = pc.min_max(table[name])
         largest = max(abs(edges["min"].as_py() or 0), abs(edges["max"].as_py() or 0))
@@ -218,8 +223,8 @@ def _require_sums_fit(aggregation: Aggregation, table: pa.Table, totals: list[st
             continue
         keys = key_columns(aggregation, 0, table)
         exact = table.select(keys).append_column("wide", table[name].cast(pa.decimal128(19, 0)))
-        sums = exact.group_by(keys, use_threads=False).aggregate([("wide", "sum")])["wide_sum"]
-        extremes = pc.min_max(sums)
+        exact_sums = exact.group_by(keys, use_threads=False).aggregate([("wide", "sum")])["wide_sum"]
+        extremes = pc.min_max(exact_sums)
         refuse_overflow(int(extremes["min"].as_py() or 0), int(extremes["max"].as_py() or 0), LARGEST)
 
 
@@ -233,9 +238,8 @@ def refuse_overflow(least: int, most: int, largest: int) -> None:
         )
 
 
-def _distinct_count(groups: pa.Table, live: pa.Table) -> pa.Array:
-    """The number of distinct values of each group."""
-    names = group_names(groups)
+def _distinct_count(names: list[str], groups: pa.Table, live: pa.Table) -> pa.Array:
+    """The number of distinct values of each group, whose columns have these names."""
     one = live.select(names).append_column("n", pa.array(np.ones(live.num_rows, np.int64)))
     none = groups.select(names).append_column("n", pa.array(np.zeros(groups.num_rows, np.int64)))
     place = none.append_column("place", pa.array(np.arange(groups.num_rows)))
@@ -248,14 +252,14 @@ def _distinct_count(groups: pa.Table, live: pa.Table) -> pa.Array:
 
 def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa.Array:
     if call.function in ("count", "count_distinct"):
-        name = f"n{number}" if call.arguments else ROWS
+        name = count_column(number) if call.arguments else ROWS
         if name not in groups.column_names:
             return pa.array(np.zeros(groups.num_rows, np.int64))
         return _chunk(groups[name]).fill_null(0)
     if call.function in ("min", "max"):
-        extreme = _chunk(groups[f"m{number}"])
+        extreme = _chunk(groups[extreme_column(number)])
         return _from_orderable(extreme, wanted) if pa.types.is_floating(wanted) else extreme
-    total, count = _chunk(groups[f"s{number}"]), _chunk(groups[f"n{number}"])
+    total, count = _chunk(groups[sum_column(number)]), _chunk(groups[count_column(number)])
     if call.function == "sum":
         return total
     if pa.types.is_decimal(total.type):

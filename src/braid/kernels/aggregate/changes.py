@@ -17,14 +17,12 @@ import pyarrow.compute as pc
 
 from braid.kernels.aggregate.aggregation import (
     LARGEST,
-    ROWS,
-    TIME,
     decimals_of,
     finish,
-    group_names,
     refuse_overflow,
     unscaled,
 )
+from braid.kernels.aggregate.columns import ROWS, TIME, Total, count_column, group_columns, total_columns, value_columns
 from braid.kernels.aggregate.spans import Places, Spans, fold, sum_whole
 from braid.plan.aggregation import Aggregation
 
@@ -105,12 +103,13 @@ def changes(
     """
     rows = pa.concat_tables([known, fresh], promote_options="default")
     others = [table for live in sets.values() for table in (live.known, live.fresh)]
-    groups, (group, *owners) = number_rows([rows, *others], group_names(rows))
+    groups, (group, *owners) = number_rows([rows, *others], group_columns(aggregation))
     is_fresh = np.arange(rows.num_rows) >= known.num_rows
     events = _events(groups.num_rows, group, rows[TIME].to_numpy(), is_fresh, clock)
     totals = _totals(aggregation, *_ranges(rows, group, is_fresh, events, clock))
     for (call, live), mine in zip(sets.items(), zip(owners[::2], owners[1::2], strict=True), strict=True):
-        totals[f"n{call}"] = pa.array(_live_counts(live, np.concatenate(mine), clock, events))
+        names = [*group_columns(aggregation), *value_columns(aggregation, aggregation.sets.index(call) + 1)]
+        totals[count_column(call)] = pa.array(_live_counts(live, names, np.concatenate(mine), clock, events))
     return _differing(aggregation, groups, events, totals)
 
 
@@ -165,13 +164,13 @@ def _differing(
     return values.take(pa.array(kept)), events.time[order[kept] - events.groups]
 
 
-def _live_counts(live: Live, owners: Places, clock: Clock, events: Events) -> Places:
-    """The number of distinct values of every group before the step, and at every event.
+def _live_counts(live: Live, names: list[str], owners: Places, clock: Clock, events: Events) -> Places:
+    """The number of distinct values of every group before the step, and at every event; `names` identify a value.
 
     A value counts from its first time until its newest time is too old; it may stop and start again in between.
     """
     both = pa.concat_tables([live.known, live.fresh], promote_options="default")
-    _, (value,) = number_rows([both], [name for name in both.column_names if name[0] in "gv"])
+    _, (value,) = number_rows([both], names)
     time = both[TIME].to_numpy()
     order = np.lexsort((time, value))
     value, time, owner = value[order], time[order], owners[order]
@@ -194,18 +193,22 @@ def _count_at(events: Events, group: Places, time: Times) -> Places:
 
 def _totals(aggregation: Aggregation, rows: pa.Table, spans: Spans) -> dict[str, pa.Array]:
     """The partial columns over every range of rows."""
-    names = [name for name in rows.column_names if name[0] in "nsm" or name == ROWS]
-    return {name: _total(aggregation, name, rows[name].combine_chunks(), spans) for name in names}
+    columns = total_columns(aggregation)
+    return {
+        name: _total(aggregation, columns[name], rows[name].combine_chunks(), spans)
+        for name in rows.column_names
+        if name in columns
+    }
 
 
-def _total(aggregation: Aggregation, name: str, column: pa.Array, spans: Spans) -> pa.Array:
-    if name[0] == "n" or name == ROWS:
+def _total(aggregation: Aggregation, total: Total, column: pa.Array, spans: Spans) -> pa.Array:
+    if total.kind == "count":
         return pa.array(sum_whole(column.fill_null(0).to_numpy(), spans))
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     spans = spans.among(valid)
     column = column.drop_null()
-    if name[0] == "m":
-        return _extremes(column, spans, largest=aggregation.calls[int(name[1:])].function == "max")
+    if total.kind == "extreme":
+        return _extremes(column, spans, largest=total.combination == "max")
     if pa.types.is_floating(column.type):
         return pa.array(_floating_sums(column.to_numpy(), spans), mask=spans.lengths == 0)
     if pa.types.is_decimal(column.type):

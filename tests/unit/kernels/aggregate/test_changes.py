@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
-from braid.kernels.aggregate.aggregation import TIME, unit_rows
+from braid.kernels.aggregate.aggregation import unit_rows
 from braid.kernels.aggregate.changes import SMALLEST, Clock, changes
+from braid.kernels.aggregate.columns import TIME
 from braid.plan.aggregation import Aggregation, Call, Function
 
 

@@ -18,7 +18,8 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.reports import BufferedFile, Output
 from braid.engine.tasks.task import SlotTask
 from braid.kernels import sizes
-from braid.kernels.aggregate.aggregation import TIME, add_up, group_hashes, unit_rows, with_hashes
+from braid.kernels.aggregate.aggregation import add_up, group_hashes, unit_rows, with_hashes
+from braid.kernels.aggregate.columns import TIME
 from braid.kernels.sizes import batch_pieces
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter, WrittenBlock
@@ -139,16 +140,16 @@ class TableWriter:
 
     def _add(self, number: int, table: pa.Table) -> None:
         ordered = with_hashes(self._aggregation, number, table)
-        place = part_of(ordered, self._parts)
+        place = part_of(self._aggregation, ordered, self._parts)
         for part in np.unique(place):
             piece = ordered.take(pa.array(np.flatnonzero(place == part))).combine_chunks()
             (batch,) = piece.to_batches()
             self._writer.add(number, int(part), batch, *_span(piece))
 
 
-def part_of(table: pa.Table, parts: int) -> np.ndarray:
+def part_of(aggregation: Aggregation, table: pa.Table, parts: int) -> np.ndarray:
     """The part of the aggregate state that each row's group belongs to."""
-    return (group_hashes(table).view(np.uint64) % np.uint64(parts)).astype(np.int64)
+    return (group_hashes(aggregation, table).view(np.uint64) % np.uint64(parts)).astype(np.int64)
 
 
 def _span(table: pa.Table) -> tuple[int, int]:

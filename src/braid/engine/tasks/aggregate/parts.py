@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
-from braid.kernels.aggregate.aggregation import HASH, TIME, add_up, group_hashes, group_names, unseen, with_hashes
+from braid.kernels.aggregate.aggregation import add_up, group_hashes, unseen, with_hashes
+from braid.kernels.aggregate.columns import HASH, TIME, group_columns
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
 from braid.plan.instants import EARLIEST_US, clipped
@@ -50,9 +51,13 @@ class AggregateParts:
     def in_piece(self, table: pa.Table) -> pa.Table:
         """The rows of a table whose groups are in this piece."""
         number, count = self._piece
-        if count == 1 or not group_names(table):
+        if count == 1 or not set(group_columns(self._aggregation)) <= set(table.column_names):
             return table
-        share = group_hashes(table).view(np.uint64) // np.uint64(self._aggregate.parts) % np.uint64(count)
+        share = (
+            group_hashes(self._aggregation, table).view(np.uint64)
+            // np.uint64(self._aggregate.parts)
+            % np.uint64(count)
+        )
         return table.filter(pa.array(share == number))
 
     def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:

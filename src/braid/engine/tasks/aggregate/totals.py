@@ -13,7 +13,8 @@ import pyarrow as pa
 from braid.engine.tasks.aggregate.partials import part_of
 from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.errors import CorruptStateError
-from braid.kernels.aggregate.aggregation import TIME, add_up, empty_total, finish, only_group
+from braid.kernels.aggregate.aggregation import add_up, empty_total, finish, only_group
+from braid.kernels.aggregate.columns import TIME
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockReader
 from braid.state.cache import LocalCopies, copies_directory
@@ -46,7 +47,7 @@ def part_totals(
         for number, call in enumerate(aggregation.sets if aggregation.slides else (), start=1):
             sets[call] = tables[number] if number in tables else totals.slice(0, 0)
         values = finish(aggregation, totals, sets)
-    elif aggregation.is_whole and part == int(part_of(only_group(), aggregate.parts)[0]):
+    elif aggregation.is_whole and part == int(part_of(aggregation, only_group(), aggregate.parts)[0]):
         values = empty_total(aggregation)
     else:
         values = pa.RecordBatch.from_pylist([], aggregation.schema)
