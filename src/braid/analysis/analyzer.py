@@ -137,6 +137,7 @@ class Analyzer:
             raises=may_raise(analyzed.resolved),
             equality=self._equality(analyzed),
             implied=self._implied(analyzed.resolved) if expression is None else None,
+            registered=expression is None and any(node.kind == "PythonUDF" for node in analyzed.resolved.walk()),
         )
 
     def _implied(self, node: Node) -> Expression | None:

@@ -1,4 +1,4 @@
-"""Which pair made a predicate raise: the first one, found by bisection, with the values that the predicate read."""
+"""Which pair made an expression raise: the first one, found by bisection, with the values that the expression read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from braid.errors import PredicateError
 from braid.kernels.readable import shown
 from braid.kernels.rows import Pairs
-from braid.plan.predicate import Conjunct
+from braid.plan.predicate import Conjunct, Output
 
 MAX_CALLS = 40
 """More than bisecting a piece of pairs needs. Each call halves the pairs, so all together cost about one more call."""
@@ -20,16 +20,30 @@ Evaluate = Callable[[Pairs], Any]
 
 def blamed(conjunct: Conjunct, pairs: Pairs, error: PredicateError, evaluate: Evaluate) -> PredicateError:
     """The error with the name of the predicate and the first pair that raises it."""
-    message = error.message.replace(ANONYMOUS, f"The predicate {_brief(conjunct.written)}", 1)
+    name, columns = f"The predicate {_brief(conjunct.written)}", [column.name for column in conjunct.columns]
     if conjunct.function is not None and error.__cause__ is None:
-        return PredicateError(message, error.detail, error.hint)
+        return PredicateError(error.message.replace(ANONYMOUS, name, 1), error.detail, error.hint)
+    return _located(name, columns, pairs, error, evaluate)
+
+
+def blamed_output(output: Output, pairs: Pairs, error: PredicateError, evaluate: Evaluate) -> PredicateError:
+    """The error with the name of the selected column and the first pair that raises it."""
+    defined = PredicateError(
+        error.message, "\n".join(text for text in (f"It is {output.sql}.", error.detail) if text), error.hint
+    )
+    columns = [column.name for column in output.columns]
+    return _located(f"The selected column {output.name}", columns, pairs, defined, evaluate)
+
+
+def _located(name: str, columns: list[str], pairs: Pairs, error: PredicateError, evaluate: Evaluate) -> PredicateError:
+    message = error.message.replace(ANONYMOUS, name, 1)
     place, alone = _first_failing(pairs, evaluate)
     if alone is None:
         where = f"No single pair raises; the first of {pairs.length} evaluated together"
     else:
         where = "The first pair that raises"
-        message = alone.message.replace(ANONYMOUS, f"The predicate {_brief(conjunct.written)}", 1)
-    values = values_of((column.name for column in conjunct.columns), pairs, place)
+        message = alone.message.replace(ANONYMOUS, name, 1)
+    values = values_of(columns, pairs, place)
     found = PredicateError(
         message, "\n".join(text for text in (f"{where}: {values}.", error.detail) if text), error.hint
     )

@@ -42,6 +42,9 @@ class Rows:
     def array(self, name: str) -> pa.Array:
         return self.columns[name]
 
+    def has(self, name: str) -> bool:
+        return name in self.columns
+
     def times(self, name: str) -> npt.NDArray[np.int64]:
         """An event-time column as microseconds; stored rows have no null times."""
         return np.asarray(self.vector(name).values)

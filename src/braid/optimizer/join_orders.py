@@ -167,7 +167,16 @@ def _decidable(plan: JoinPlan, number: int, joined: frozenset[int]) -> bool:
     if not _may_raise(conjunct):
         return conjunct.streams <= joined
     guards = (c for n, c in enumerate(plan.conjuncts) if n <= number or not _may_raise(c))
-    return all(guard.streams <= joined for guard in guards)
+    return all(_read_by(plan, guard) <= joined for guard in guards)
+
+
+def _read_by(plan: JoinPlan, conjunct: Conjunct) -> frozenset[int]:
+    """The streams that a conjunct waits for.
+
+    One with a registered function waits for all: Spark evaluates it on every row of a job, also on rows of probe orders
+    in which its own streams are not joined yet.
+    """
+    return frozenset(range(len(plan.streams))) if conjunct.registered else conjunct.streams
 
 
 def _enforced(plan: JoinPlan, number: int, keys: tuple[tuple[int, int], ...], stream: int) -> bool:
@@ -207,7 +216,12 @@ def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:
 
 
 def _append(stages: list[Stage], conjunct: Conjunct, number: int) -> None:
-    """Add a conjunct to the last stage if it can run there, else to a new one."""
+    """Add a conjunct to the last stage if it can run there, else to a new one.
+
+    A registered function is the first of its stage. A stage without conjuncts keeps Spark from merging two filters.
+    """
+    if conjunct.registered and stages[-1].place == "jvm":
+        stages.append(Stage("python", ()))
     last = stages[-1]
     can_stay = conjunct.function is None if last.place == "jvm" else not conjunct.in_jvm
     if can_stay:

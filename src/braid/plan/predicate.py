@@ -52,7 +52,8 @@ class Conjunct:
     `sql` reads flat columns (`` `stream.column` ``). `expression` is its equivalent for Braid's own evaluator, or None
     when only the JVM may evaluate it; `jvm_reason` then says why, if that is not the kind of its parts. `function` is
     set for Python predicates; then `sql` is only a description. `implied` replaces a missing `expression` where only
-    ranges are needed: comparisons that are true wherever the conjunct is.
+    ranges are needed: comparisons that are true wherever the conjunct is. `registered`: it calls a Python function
+    registered with Spark, which Spark evaluates on all rows of a stage, whatever other conditions say.
     """
 
     written: str
@@ -64,6 +65,7 @@ class Conjunct:
     function: PythonPredicate | None = None
     jvm_reason: str = ""
     implied: Expression | None = None
+    registered: bool = False
 
     @property
     def streams(self) -> frozenset[int]:

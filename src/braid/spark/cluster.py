@@ -31,7 +31,7 @@ from braid.plan.expressions import Column
 from braid.plan.join import KEEP, JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.executors import request_executors
-from braid.spark.job_failures import WorkerDied, explain_failure
+from braid.spark.job_failures import RegisteredFunctionDied, WorkerDied, explain_failure, registered_death
 from braid.spark.jobs import REPORTS, Jobs
 from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
 from braid.spark.slot_functions import report_row
@@ -99,14 +99,16 @@ class SparkCluster:
         frame, evaluated = self._jobs.frame(command), self._jobs.evaluated(command)
         try:
             return self._collect(frame, command, evaluated)
-        except WorkerDied:
-            has_functions = any(conjunct.function is not None for conjunct in self._plan.conjuncts)
-            if not (isinstance(command, ProbeCommand) and has_functions):
+        except WorkerDied as error:
+            own = any(conjunct.function is not None for conjunct in self._plan.conjuncts)
+            if not (isinstance(command, ProbeCommand) and (own or isinstance(error, RegisteredFunctionDied))):
                 raise
         try:
             return self._collect(frame, cast("Command[R]", replace(command, watched=True)), evaluated)
         except WorkerDied as error:
             found = noted_death(*self._locations.open_checkpoint(), command.run, command.step)
+            if found is None and isinstance(error, RegisteredFunctionDied):
+                raise registered_death(error, evaluated) from None
             if found is None:
                 raise
             raise PredicateError(found.message, f"{found.detail}\n{error.detail}", found.hint) from None

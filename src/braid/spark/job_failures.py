@@ -18,6 +18,9 @@ from braid.spark.streaming.log_check import checksum_failure
 FULL = "No space left on device"
 STORAGE_FAILURES = re.compile(rf"StorageError: (.*)|({FULL})")
 WORKER_DEATH = re.compile(r"Python worker exited unexpectedly|Python worker process .* crashed")
+# The innermost frame of the Python runner whose worker died: this one evaluates registered functions row by row.
+RUNNER = re.compile(r"at org\.apache\.spark\.sql\.execution\.python\.(\w+)")
+ROW_FUNCTIONS = "BasePythonUDFRunner"
 # Causes outside the rows: memory, lost tasks, files, networks, interrupts, and bugs.
 NOT_THE_ROWS = re.compile(
     r"OutOfMemoryError|StackOverflowError|ExecutorLostFailure|FetchFailed|TaskKilled|InterruptedException|"
@@ -59,7 +62,9 @@ def explain_failure(error: Exception, evaluated: Sequence[str]) -> BraidError:
             "query again: it continues with the same step.",
         )
     if WORKER_DEATH.search(text):
-        return WorkerDied(
+        runner = RUNNER.search(text)
+        kind = RegisteredFunctionDied if runner is not None and runner[1] == ROW_FUNCTIONS else WorkerDied
+        return kind(
             "A Python worker process died.",
             detail=_cause(text),
             hint="Often the memory of the machine or container was used up (spark.executor.pyspark.memory, memory "
@@ -93,6 +98,21 @@ def explain_query_failure(error: Exception, checkpoint: str) -> BraidError:
 
 class WorkerDied(RunFailedError):
     """A job that failed because Python workers died, for a reason that Spark does not know."""
+
+
+class RegisteredFunctionDied(WorkerDied):
+    """The worker died in which Spark evaluates a function registered with `spark.udf.register`."""
+
+
+def registered_death(error: RegisteredFunctionDied, evaluated: Sequence[str]) -> PredicateError:
+    """The error of a registered function whose worker has died twice."""
+    which = "\n".join(f"  {sql}" for sql in evaluated[:MOST_NAMED])
+    return PredicateError(
+        "A worker process died, twice, while Spark evaluated a registered function.",
+        detail=f"Expressions that Spark evaluates there:\n{which}\n{error.detail}",
+        hint="Look for os._exit, signals, native code that crashes, or memory beyond the worker's limit in the "
+        "function; fix it and start the query again: it continues with the same step.",
+    )
 
 
 def _is_of_an_expression(error: Exception, text: str) -> bool:

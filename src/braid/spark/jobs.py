@@ -84,7 +84,7 @@ class Jobs:
         schema = emitted_schema(self._plan, self._read_later(command))
         flat = spark_schema(schema)
         frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
-        stages = later_stages(self._probe_orders(command), command.last_round)
+        stages = aligned_stages(self._plan, later_stages(self._probe_orders(command), command.last_round))
         for number in range(max((len(later) for later in stages), default=0)):
             step = [later[number] if number < len(later) else None for later in stages]
             if number % 2 == 0:
@@ -124,6 +124,31 @@ def later_stages(probe_orders: list[ProbeOrder], round_number: int) -> list[tupl
     """For every delta stream, what follows its lookup of a round: in the JVM, and after that."""
     probes = [probe_order.probe_in(round_number) for probe_order in probe_orders]
     return [() if probe is None else probe.later for probe in probes]
+
+
+def aligned_stages(plan: JoinPlan, stages: list[tuple[Stage, ...]]) -> list[list[Stage | None]]:
+    """The stages of all delta streams, such that those with the same registered function have the same place.
+
+    Spark evaluates it on the rows of all delta streams, so each must have passed what precedes it. Stages of the JVM
+    have even places. Every delta stream of a job has the same registered functions, in the same order.
+    """
+    parts = [_cut_at(plan, later) for later in stages]
+    widths = [max(len(part) for part in same) for same in zip(*parts, strict=True)] if stages else []
+    widths = [width + width % 2 for width in widths[:-1]] + widths[-1:]
+    return [
+        [stage for part, width in zip(own, widths, strict=True) for stage in [*part, *[None] * (width - len(part))]]
+        for own in parts
+    ]
+
+
+def _cut_at(plan: JoinPlan, later: tuple[Stage, ...]) -> list[list[Stage]]:
+    """Stages, cut before each one that begins with a registered function."""
+    parts: list[list[Stage]] = [[]]
+    for stage in later:
+        if stage.place == "jvm" and plan.conjuncts[stage.conjuncts[0]].registered:
+            parts.append([])
+        parts[-1].append(stage)
+    return parts
 
 
 def _filter(plan: JoinPlan, stages: list[Stage | None]) -> str:

@@ -153,6 +153,30 @@ def test_a_function_that_kills_its_worker_is_named(table: Table, action: Callabl
     assert table.results() == every_pair(lambda o, q: o[2] > 2 * q[3])
 
 
+def test_a_registered_function_that_kills_its_worker_is_an_error_of_the_predicate(
+    spark: SparkSession, table: Table
+) -> None:
+    def kills(d: int, v: int) -> bool:
+        if d == 0:
+            exit_at_once()
+        return v > 2 * d
+
+    spark.udf.register("kills", kills, "boolean")
+    message = fail(table, "kills(q.d, o.v)")
+    assert "A worker process died, twice, while Spark evaluated a registered function." in message
+    assert "  kills(q.d, o.v)" in message
+
+    table.run("q.d <> 0 AND kills(q.d, o.v)")
+    assert table.results() == every_pair(lambda o, q: q[3] != 0 and o[2] > 2 * q[3])
+
+
+def test_a_selection_is_named_with_the_first_pair_that_raises(table: Table) -> None:
+    message = fail(table, "o.v > q.v", select=("o.v / q.d AS x",))
+    assert "The selected column x was evaluated and it divided by zero" in message
+    assert "The first pair that raises: o.v = 8, q.d = 0." in message
+    assert "It is `o.v` / `q.d`." in message
+
+
 CORRECTED: dict[str, tuple[tuple[str, str], tuple[str, str], Callable[[Any, Any], bool]]] = {
     "a selection in Python": (
         ("o.v > q.v", "o.v / q.d AS x"),

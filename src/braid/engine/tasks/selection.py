@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.errors import PredicateError
-from braid.kernels.blame import ANONYMOUS
+from braid.kernels.blame import blamed_output
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.expressions.vectors import Vector
-from braid.kernels.rows import Rows
+from braid.kernels.rows import Pairs, Rows
 from braid.plan.expressions import Column
 from braid.plan.join import RESULT_TIME, JoinPlan
 from braid.plan.predicate import Output
@@ -24,14 +24,15 @@ class Columns(Protocol):
 
     @property
     def length(self) -> int: ...
+    def has(self, name: str) -> bool: ...
     def vector(self, name: str) -> Vector: ...
     def array(self, name: str) -> pa.Array: ...
 
 
 def result_times(plan: JoinPlan, columns: Columns) -> np.ndarray:
     """The largest event time of each result, in microseconds; rows from the JVM have it as a column."""
-    if isinstance(columns, Rows) and RESULT_TIME in columns.columns:
-        return columns.times(RESULT_TIME)
+    if columns.has(RESULT_TIME):
+        return np.asarray(columns.vector(RESULT_TIME).values)
     times = [np.asarray(columns.vector(stream.time).values) for stream in plan.streams]
     newest: np.ndarray = np.maximum.reduce(times)
     return newest
@@ -71,12 +72,25 @@ def _output_array(plan: JoinPlan, output: Output, wanted: pa.DataType, columns: 
         return _as(columns.array(expression.name), wanted)
     if expression is None:
         raise ValueError(f"the output {output.name} needs the JVM")
+
+    def computed(some: Columns) -> Vector:
+        return evaluate(expression, _with_result_time(plan, some))
+
     try:
-        vector = evaluate(expression, _with_result_time(plan, columns))
+        vector = computed(columns)
     except PredicateError as error:
-        message = error.message.replace(ANONYMOUS, f"The selected column {output.name}", 1)
-        raise PredicateError(message, f"It is {output.sql}.\n{error.detail}", error.hint) from None
+        raise blamed_output(output, _pairs(columns), error, computed) from None
     return _to_array(vector, wanted, columns.length)
+
+
+def _pairs(columns: Columns) -> Pairs:
+    """Joined rows as pairs with nothing."""
+    if isinstance(columns, Pairs):
+        return columns
+    if not isinstance(columns, Rows):
+        raise TypeError(f"neither rows nor pairs: {type(columns).__name__}")
+    every = np.arange(columns.length)
+    return Pairs(columns, Rows({}, {}, 0), every, every)
 
 
 def _with_result_time(plan: JoinPlan, columns: Columns) -> Callable[[str], Vector]:
