@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ import xxhash
 
 from braid.errors import CorruptStateError
 from braid.state.files import Files
+from braid.state.outputs import output_stack
 
 MAGIC = b"BRAIDBK1"
 ALIGNMENT = 64
@@ -61,7 +61,7 @@ class BlockWriter:
         self._files = files
         self._path = path
         self._file: Any = None
-        self._opened = ExitStack()
+        self._opened = output_stack()
         self.segments: list[Segment] = []
         self.size = 0
 

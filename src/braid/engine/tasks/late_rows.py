@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,6 +10,7 @@ import pyarrow.parquet as pq
 from braid.plan.instants import clipped
 from braid.plan.join import StreamPlan
 from braid.state.files import Files
+from braid.state.outputs import output_stack
 
 # The column `batch` of late rows has the number of the step, like `batchId` in progress.
 LATE_BATCH = "batch"
@@ -31,7 +30,7 @@ class LateRowWriter:
         self._stream = stream
         self._step = step
         self._watermark_us = watermark_us
-        self._output = ExitStack()
+        self._output = output_stack()
         self._writer: pq.ParquetWriter | None = None
         self.rows = 0
 
@@ -41,14 +40,13 @@ class LateRowWriter:
         table = self._table(chunk, reasons)
         if self._writer is None:
             file = self._output.enter_context(self._files.open_output(self._path))
-            self._writer = pq.ParquetWriter(file, table.schema)
+            self._writer = self._output.enter_context(pq.ParquetWriter(file, table.schema))
         self._writer.write_table(table)
 
     def close(self) -> str | None:
         """The name of the file; None if there were no late rows."""
         if self._writer is None:
             return None
-        self._writer.close()
         self._output.close()
         return self._path.rsplit("/", 1)[1]
 

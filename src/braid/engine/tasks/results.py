@@ -5,7 +5,6 @@ Buffers are bounded, so a step with any number of results needs the memory of on
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from braid.engine.tasks.stamping import Stamp
 from braid.engine.tasks.task import SlotTask
 from braid.kernels.sizes import Buffer
 from braid.state.files import Files
+from braid.state.outputs import output_stack
 
 ROWS_PER_GROUP = 1 << 17
 ROWS_PER_FILE = 1 << 23
@@ -75,7 +75,7 @@ class ResultWriter:
         self._compression = compression
         self._buffered = Buffer(ROWS_PER_GROUP)
         self._file_rows = 0
-        self._output = ExitStack()
+        self._output = output_stack()
         self._writer: pq.ParquetWriter | None = None
         self._stream: Any = None
         self.written: list[ResultFile] = []
@@ -108,14 +108,14 @@ class ResultWriter:
     def _open(self) -> None:
         path = f"{self._directory}/{self._current_name()}"
         self._stream = _CountingFile(self._output.enter_context(self._files.open_output(path)))
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(self._stream, "w"), self._schema, compression=self._compression, use_dictionary=False
+        file = pa.PythonFile(self._stream, "w")
+        self._writer = self._output.enter_context(
+            pq.ParquetWriter(file, self._schema, compression=self._compression, use_dictionary=False)
         )
 
     def _finish_file(self) -> None:
         if self._writer is None:
             return
-        self._writer.close()
         self._output.close()
         self.written.append(ResultFile(self._current_name(), self._file_rows, self._stream.size))
         self._writer, self._file_rows = None, 0

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from braid.engine.reports import TaskFailure
 from braid.errors import BraidError, CorruptStateError, PredicateError, RunFailedError, shortened, text_of
+from braid.state.outputs import closing_outputs
 
 TASK_ERRORS = (PredicateError, CorruptStateError, pa.ArrowException)
 MOST_FRAMES, MOST_TEXT = 8, 2000
@@ -19,9 +20,10 @@ R = TypeVar("R")
 
 
 def with_task_errors(work: Callable[[], R]) -> R | TaskFailure:
-    """The report of the work, or its error if a retry would fail in the same way."""
+    """The report of the work, or its error if a retry would fail in the same way; no file stays open."""
     try:
-        return work()
+        with closing_outputs():
+            return work()
     except TASK_ERRORS as error:
         return serialize_error(error)
 
