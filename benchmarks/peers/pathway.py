@@ -23,10 +23,12 @@ def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, lo
     order.write_text(json.dumps(spec, indent=2))
     # Isolated: neither our packages nor the modules beside the job may hide Pathway's.
     command = [str(python), "-I", str(JOB), str(order)]
-    with log.open("wb") as errors:
-        child = subprocess.Popen(
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-        )
+        ) as child,
+    ):
         try:
             said, _ = child.communicate(timeout=limit_seconds)
         except subprocess.TimeoutExpired:

@@ -35,6 +35,8 @@ TASK_CAUSE = re.compile(r"Lost task [^\n]*?executor [^\s)]*\): ((?:.|\n)*?)(?=\n
 EVALUATION = re.compile(
     r"catalyst\.expressions|GeneratedClass|execution\.python\.(?:Arrow|Batch)Eval|org\.apache\.hive"
 )
+# What fails while something else is being closed; printed one level deeper than the failure itself.
+SUPPRESSED = re.compile(r"\n\tSuppressed: [^\n]*(?:\n\t\t[^\n]*)*")
 USER_CODE = "Traceback (most recent call last)"
 OWN_CODE = re.compile(r"[/\\]braid[/\\](?:engine|spark|kernels|state)[/\\]")
 MOST_NAMED = 6
@@ -43,7 +45,7 @@ MOST_NAMED = 6
 def explain_failure(error: Exception, evaluated: Sequence[str]) -> BraidError:
     """A failed job as Braid's error; `evaluated` are the expressions that the JVM evaluates in it."""
     # After the task's own stack Spark prints the driver's, which is always that of the streaming query.
-    text = text_of(error).split("Driver stacktrace:")[0]
+    text = _first_failure(text_of(error).split("Driver stacktrace:")[0])
     refused = STORAGE_FAILURES.search(text)
     if refused is not None:
         return StorageError(
@@ -113,6 +115,18 @@ def registered_death(error: RegisteredFunctionDied, evaluated: Sequence[str]) ->
         hint="Look for os._exit, signals, native code that crashes, or memory beyond the worker's limit in the "
         "function; fix it and start the query again: it continues with the same step.",
     )
+
+
+def _first_failure(text: str) -> str:
+    """The failure itself, without what it led to.
+
+    An expression may fail while its rows are sent to a Python worker. The worker then has a broken input, and which of
+    the two is noticed first is a matter of time: the worker's end, a closed socket, or an error of the function that
+    reads the rows may be reported, with the failed expression as the last cause.
+    """
+    text = SUPPRESSED.sub("", text)
+    _, found, root = text.rpartition("\nCaused by: ")
+    return root if found and EVALUATION.search(root) and not NOT_THE_ROWS.search(root) else text
 
 
 def _is_of_an_expression(error: Exception, text: str) -> bool:
