@@ -55,6 +55,14 @@ def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(cut.start, cut.stop - cut.start)
 
 
+def table_pieces(table: pa.Table) -> Iterator[pa.Table]:
+    """The rows of a table in pieces of bounded size; none if it has no rows."""
+    for batch in table.to_batches():
+        for piece in batch_pieces(batch):
+            if piece.num_rows:
+                yield pa.Table.from_batches([piece])
+
+
 def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Groups of adjacent batches that are small enough to be concatenated."""
     buffered: list[pa.RecordBatch] = []
@@ -132,7 +140,7 @@ def _value_sizes(column: pa.Array) -> Sizes | int:
         return 8
     if _is_nested(kind):
         return _nested_sizes(column)
-    return np.diff(_offsets(column)) + 4
+    return np.diff(_offsets(column)) + _offset_bytes(kind)
 
 
 def _is_nested(kind: pa.DataType) -> bool:
@@ -146,13 +154,16 @@ def _nested_sizes(column: pa.Array) -> Sizes:
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     elements = row_sizes([child.slice(first, count) for child in inner], count)
     ends = np.concatenate(([0], np.cumsum(elements)))
-    return np.diff(ends[offsets - first]) + 4
+    return np.diff(ends[offsets - first]) + _offset_bytes(column.type)
+
+
+def _offset_bytes(kind: pa.DataType) -> int:
+    large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_list(kind)
+    return 8 if large else 4
 
 
 def _offsets(column: pa.Array) -> Sizes:
-    kind = column.type
-    large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_list(kind)
     if len(column) == 0:
         return np.zeros(1, np.int64)
-    words = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
+    words = np.frombuffer(column.buffers()[1], np.int64 if _offset_bytes(column.type) == 8 else np.int32)
     return words[column.offset : column.offset + len(column) + 1].astype(np.int64)

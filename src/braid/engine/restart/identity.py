@@ -109,7 +109,8 @@ def continue_plan(
     pushdown = bool(saved["pushdown"])
     late = known_late(saved)
     plan = build_plan(only_checked(logical_plan, late), pushdown)
-    now = {**fingerprint(logical_plan, plan, pushdown), **({LATE: late} if late else {})}
+    # How rows are stored is unchanged, and the record also has what earlier queries left out.
+    now = {**fingerprint(logical_plan, plan, pushdown), "storage": saved["storage"], **({LATE: late} if late else {})}
     found = differences(saved["query"], now["query"])
     only_functions = only_functions_changed(saved["query"], now["query"])
     if not found or (accept_changed_functions and only_functions):

@@ -3,7 +3,7 @@
 Table 0 has a row per group (and per result time, where the aggregation slides or is ordered): the number of results,
 and the partial columns of every call. Each call on distinct values has a table of its own, with a row per group and
 value. A distinct selection has only table 0, without totals. Every table has a hash of its lookup key and is sorted by
-that hash.
+that hash. Tables larger than a piece are grouped in shares, and then consist of several chunks.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from braid.kernels.aggregate.columns import (
     total_columns,
     value_columns,
 )
+from braid.kernels.aggregate.shares import shares_of
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation, Call
@@ -69,9 +70,10 @@ def add_up(aggregation: Aggregation, number: int, tables: Sequence[pa.Table], by
     keys = key_columns(aggregation, number, whole, by_time)
     totals = [name for name in whole.column_names if name not in keys]
     _require_sums_fit(aggregation, whole, totals)
-    grouped = whole.group_by(keys, use_threads=False)
-    added = grouped.aggregate([(name, combination_of(aggregation, name)) for name in totals])
-    return added.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks()
+    combinations = [(name, combination_of(aggregation, name)) for name in totals]
+    added = [share.group_by(keys, use_threads=False).aggregate(combinations) for share in shares_of(whole, keys)]
+    named = [share.rename_columns([*keys, *totals]).select(whole.column_names).combine_chunks() for share in added]
+    return pa.concat_tables(named)
 
 
 def key_columns(aggregation: Aggregation, number: int, table: pa.Table, by_time: bool = False) -> list[str]:
@@ -85,13 +87,18 @@ def key_columns(aggregation: Aggregation, number: int, table: pa.Table, by_time:
     return [*keys, TIME] if timed and TIME in table.column_names else keys
 
 
-def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Table:
-    """The table with the hash of its lookup key, sorted by it.
+def lookup_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> Keys:
+    """The hashes of the lookup keys of a table.
 
     A set is looked up by group and value, to find new values; a sliding one by group, to count its values again.
     """
     names = [*group_columns(aggregation), *([] if aggregation.slides else value_columns(aggregation, number))]
-    hashes = row_hashes([table[name] for name in names], table.num_rows)
+    return row_hashes([table[name] for name in names], table.num_rows)
+
+
+def with_hashes(aggregation: Aggregation, number: int, table: pa.Table) -> pa.Table:
+    """The table with the hash of its lookup key, sorted by it."""
+    hashes = lookup_hashes(aggregation, number, table)
     order = np.argsort(hashes, kind="stable")
     return table.take(pa.array(order)).append_column(HASH, pa.array(hashes[order])).combine_chunks()
 
@@ -106,9 +113,10 @@ def unseen(aggregation: Aggregation, number: int, fresh: pa.Table, known: pa.Tab
     times = [name for name in fresh.column_names if name == TIME and name not in keys]
     both = [marked_as(0, fresh.select([*keys, *times])), marked_as(1, known.select(keys))]
     marked = pa.concat_tables(both, promote_options="default")
-    found = marked.group_by(keys, use_threads=False).aggregate([(FRESH, "max"), *((name, "min") for name in times)])
-    novel = found.filter(pc.equal(found[f"{FRESH}_max"], 0)).drop_columns([f"{FRESH}_max"])
-    return novel.rename_columns([*keys, *times]).combine_chunks()
+    wanted = [(FRESH, "max"), *((name, "min") for name in times)]
+    found = [share.group_by(keys, use_threads=False).aggregate(wanted) for share in shares_of(marked, keys)]
+    novel = [share.filter(pc.equal(share[f"{FRESH}_max"], 0)).drop_columns([f"{FRESH}_max"]) for share in found]
+    return pa.concat_tables([share.rename_columns([*keys, *times]).combine_chunks() for share in novel])
 
 
 def distinct_counts(aggregation: Aggregation, number: int, novel: pa.Table) -> pa.Table:
@@ -139,7 +147,7 @@ def finish(aggregation: Aggregation, groups: pa.Table, sets: dict[int, pa.Table]
         if number in sets:
             count = _distinct_count(group_columns(aggregation), groups, sets[number])
             groups = groups.append_column(count_column(number), count)
-        arrays.append(_value(groups, number, call, wanted[aggregation.groups + number]))
+        arrays.append(call_value(groups, number, call, wanted[aggregation.groups + number]))
     typed = [array if array.type.equals(kind) else array.cast(kind) for array, kind in zip(arrays, wanted, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=aggregation.schema)
 
@@ -250,7 +258,8 @@ def _distinct_count(names: list[str], groups: pa.Table, live: pa.Table) -> pa.Ar
     return totals["n_sum"]
 
 
-def _value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa.Array:
+def call_value(groups: pa.Table, number: int, call: Call, wanted: pa.DataType) -> pa.Array:
+    """The value of a call for every group."""
     if call.function in ("count", "count_distinct"):
         name = count_column(number) if call.arguments else ROWS
         if name not in groups.column_names:

@@ -3,11 +3,14 @@
 Partial totals are sorted by group and time. An event is a group and a time at which it gains or loses results. Its
 totals are those of the rows inside the sliding interval that ends at this time. The clock is the sequence of released
 result times: a result is lost at the first of them whose interval no longer contains it.
+
+Groups and extremes may be large and are the same for many events. So they are numbers until rows are emitted, in pieces
+of bounded size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,17 +20,30 @@ import pyarrow.compute as pc
 
 from braid.kernels.aggregate.aggregation import (
     LARGEST,
+    call_value,
     decimals_of,
     finish,
     refuse_overflow,
     unscaled,
 )
-from braid.kernels.aggregate.columns import ROWS, TIME, Total, count_column, group_columns, total_columns, value_columns
+from braid.kernels.aggregate.columns import (
+    ROWS,
+    TIME,
+    Total,
+    count_column,
+    extreme_column,
+    group_columns,
+    total_columns,
+    value_columns,
+)
+from braid.kernels.aggregate.shares import shares_of
 from braid.kernels.aggregate.spans import Places, Spans, fold, sum_whole
+from braid.kernels.sizes import Sizes, byte_cuts, row_sizes, value_sizes
 from braid.plan.aggregation import Aggregation
 
 SMALLEST = -LARGEST - 1
 Times = npt.NDArray[np.int64]
+Changes = tuple[pa.RecordBatch, Times]
 
 
 @dataclass(frozen=True)
@@ -96,8 +112,8 @@ class Live:
 
 def changes(
     aggregation: Aggregation, known: pa.Table, fresh: pa.Table, clock: Clock, sets: Mapping[int, Live]
-) -> tuple[pa.RecordBatch, Times]:
-    """The rows to emit and their times. `known` are rows that counted before the step; no `fresh` row is older.
+) -> Iterator[Changes]:
+    """The rows to emit and their times, in pieces. `known` rows counted before the step; no `fresh` row is older.
 
     `sets` has the values of each call on distinct values, where the aggregation slides.
     """
@@ -106,23 +122,29 @@ def changes(
     groups, (group, *owners) = number_rows([rows, *others], group_columns(aggregation))
     is_fresh = np.arange(rows.num_rows) >= known.num_rows
     events = _events(groups.num_rows, group, rows[TIME].to_numpy(), is_fresh, clock)
-    totals = _totals(aggregation, *_ranges(rows, group, is_fresh, events, clock))
+    ranked, extremes = _ranked(aggregation, rows)
+    totals = _totals(aggregation, *_ranges(ranked, group, is_fresh, events, clock))
     for (call, live), mine in zip(sets.items(), zip(owners[::2], owners[1::2], strict=True), strict=True):
         names = [*group_columns(aggregation), *value_columns(aggregation, aggregation.sets.index(call) + 1)]
         totals[count_column(call)] = pa.array(_live_counts(live, names, np.concatenate(mine), clock, events))
-    return _differing(aggregation, groups, events, totals)
+    yield from _differing(aggregation, groups, extremes, events, totals)
 
 
 def number_rows(tables: Sequence[pa.Table], names: list[str]) -> tuple[pa.Table, list[Places]]:
     """The distinct rows of some columns, and for every row of every table the number of its distinct row."""
     keys = pa.concat_tables([table.select(names) for table in tables])
     placed = keys.append_column("place", pa.array(np.arange(keys.num_rows)))
-    found = placed.group_by(names, use_threads=False).aggregate([("place", "list")])
-    lists = found["place_list"].combine_chunks()
     numbers = np.empty(keys.num_rows, np.int64)
-    numbers[lists.flatten().to_numpy()] = np.repeat(np.arange(found.num_rows), lists.value_lengths().to_numpy())
+    distinct, count = [keys.slice(0, 0)], 0
+    for share in shares_of(placed, names):
+        found = share.group_by(names, use_threads=False).aggregate([("place", "list")])
+        lists = found["place_list"].combine_chunks()
+        own = np.arange(count, count + found.num_rows)
+        numbers[lists.flatten().to_numpy()] = np.repeat(own, lists.value_lengths().to_numpy())
+        distinct.append(found.select(names))
+        count += found.num_rows
     edges = np.cumsum([table.num_rows for table in tables])[:-1]
-    return found.select(names), np.split(numbers, edges)
+    return pa.concat_tables(distinct), np.split(numbers, edges)
 
 
 def _events(groups: int, group: Places, time: Times, is_fresh: npt.NDArray[np.bool_], clock: Clock) -> Events:
@@ -150,18 +172,67 @@ def _ranges(
     return rows.take(pa.array(order)), Spans(np.concatenate((starts, first)), np.concatenate((known, last)))
 
 
+def _ranked(aggregation: Aggregation, rows: pa.Table) -> tuple[pa.Table, dict[str, pa.Array]]:
+    """The totals of rows, with ranks instead of extremes, and by column the extremes in order.
+
+    Ranks work for every type.
+    """
+    columns, extremes = total_columns(aggregation), {}
+    rows = rows.select([name for name in rows.column_names if name in columns or name == TIME])
+    for place, name in enumerate(rows.column_names):
+        if name in columns and columns[name].kind == "extreme":
+            ranks, extremes[name] = _ranks_of(rows[name])
+            rows = rows.set_column(place, name, ranks)
+    return rows, extremes
+
+
+def _ranks_of(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """The rank of every value among the distinct ones, and these in order."""
+    encoded = column.dictionary_encode()
+    if encoded.num_chunks == 0:
+        return pa.array([], pa.int64()), pa.array([], column.type)
+    # All chunks have one dictionary.
+    values = encoded.chunks[-1].dictionary
+    order = pc.array_sort_indices(values).to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    indices = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
+    return pa.array(ranks).take(indices), values.take(pa.array(order))
+
+
 def _differing(
-    aggregation: Aggregation, groups: pa.Table, events: Events, totals: dict[str, pa.Array]
-) -> tuple[pa.RecordBatch, Times]:
+    aggregation: Aggregation,
+    groups: pa.Table,
+    extremes: dict[str, pa.Array],
+    events: Events,
+    totals: dict[str, pa.Array],
+) -> Iterator[Changes]:
     """The events whose values differ from the group's previous ones; `totals` has all groups, then all events."""
     group = np.concatenate((np.arange(events.groups), events.group))
     order = np.argsort(group, kind="stable")
-    columns = groups.take(pa.array(group)).combine_chunks()
-    named = dict(zip(columns.column_names, columns.columns, strict=True))
-    whole = pa.table({**named, **totals}).take(pa.array(order)).combine_chunks()
-    values = finish(aggregation, whole, {})
-    kept = np.flatnonzero((order >= events.groups) & _differs(aggregation, values, whole[ROWS].to_numpy() > 0))
-    return values.take(pa.array(kept)), events.time[order[kept] - events.groups]
+    kept = order[(order >= events.groups) & _differs(aggregation, pa.table(totals).take(pa.array(order)))]
+    sizes = _row_sizes(groups)[group[kept]]
+    for name, values in extremes.items():
+        sizes = sizes + _sizes_at(values, totals[name].take(pa.array(kept)))
+    for cut in byte_cuts(sizes):
+        some = pa.array(kept[cut])
+        named = {name: groups[name].take(pa.array(group[kept[cut]])) for name in groups.column_names}
+        found = {name: column.take(some) for name, column in totals.items()}
+        found |= {name: values.take(found[name]) for name, values in extremes.items()}
+        yield finish(aggregation, pa.table({**named, **found}), {}), events.time[kept[cut] - events.groups]
+
+
+def _row_sizes(table: pa.Table) -> Sizes:
+    batches = [row_sizes(batch.columns, batch.num_rows) for batch in table.to_batches()]
+    return np.concatenate([np.zeros(0, np.int64), *batches])
+
+
+def _sizes_at(values: pa.Array, ranks: pa.Array) -> Sizes | int:
+    """The bytes of the values with some ranks."""
+    every = value_sizes(values)
+    if isinstance(every, int):
+        return every
+    return every[ranks.fill_null(0).to_numpy()] if len(every) else 0
 
 
 def _live_counts(live: Live, names: list[str], owners: Places, clock: Clock, events: Events) -> Places:
@@ -208,7 +279,7 @@ def _total(aggregation: Aggregation, total: Total, column: pa.Array, spans: Span
     spans = spans.among(valid)
     column = column.drop_null()
     if total.kind == "extreme":
-        return _extremes(column, spans, largest=total.combination == "max")
+        return _extremes(column.to_numpy(), spans, largest=total.combination == "max")
     if pa.types.is_floating(column.type):
         return pa.array(_floating_sums(column.to_numpy(), spans), mask=spans.lengths == 0)
     if pa.types.is_decimal(column.type):
@@ -232,26 +303,22 @@ def _whole_sums(aggregation: Aggregation, values: npt.NDArray[np.int64], spans: 
     return sums
 
 
-def _extremes(column: pa.Array, spans: Spans, largest: bool) -> pa.Array:
-    """Extremes by the rank of values, which works for every type."""
-    if len(column) == 0:
-        return pa.nulls(len(spans.start), column.type)
-    encoded = column.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    codes = ranks[encoded.indices.to_numpy()]
-    combine, neutral = (np.maximum, -1) if largest else (np.minimum, len(order))
-    found = fold(codes, spans, combine, neutral)
-    inside = np.where(spans.lengths == 0, 0, found)
-    return encoded.dictionary.take(pa.array(order[inside], mask=spans.lengths == 0))
+def _extremes(ranks: npt.NDArray[np.int64], spans: Spans, largest: bool) -> pa.Array:
+    """The ranks of extremes."""
+    combine, neutral = (np.maximum, -1) if largest else (np.minimum, LARGEST)
+    return pa.array(fold(ranks, spans, combine, neutral), mask=spans.lengths == 0)
 
 
-def _differs(aggregation: Aggregation, values: pa.RecordBatch, exists: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _differs(aggregation: Aggregation, totals: pa.Table) -> npt.NDArray[np.bool_]:
     """Which rows differ from the row before in a value, or in whether the group has results at all."""
-    differs = np.ones(values.num_rows, bool)
+    exists = totals[ROWS].to_numpy() > 0
+    differs = np.ones(totals.num_rows, bool)
     differs[1:] = exists[1:] != exists[:-1]
-    for column in values.columns[aggregation.groups :]:
+    for number, call in enumerate(aggregation.calls):
+        kind = aggregation.schema.field(aggregation.groups + number).type
+        is_extreme = call.function in ("min", "max")
+        column = totals[extreme_column(number)] if is_extreme else call_value(totals, number, call, kind)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         differs[1:] |= ~_same(column.slice(1), column.slice(0, max(0, len(column) - 1)))
     return differs
 

@@ -14,7 +14,7 @@ from braid.errors import RestartError
 from braid.optimizer.build import build_plan
 from braid.plan.expressions import Call, Expression
 from braid.plan.logical import LogicalPlan
-from braid.plan.predicate import Conjunct
+from braid.plan.predicate import Conjunct, PythonPredicate
 from braid.testing import Draft, DraftStream
 from braid.testing.expressions import add, coalesce, constant, equal, less, less_or_equal
 
@@ -180,3 +180,28 @@ def test_what_earlier_queries_left_out_is_remembered() -> None:
     assert "a.x" not in record(rejecting)["storage"]["a"]["left out if null"]
     with pytest.raises(RestartError, match=r"rows of a were left out where a\.x is NULL"):
         continue_plan(second, ask(tolerant), "here", True, False)
+
+
+def test_accepting_a_changed_function_keeps_what_is_known_of_stored_rows() -> None:
+    """An earlier correction left rows out: the record of the accepted function still says so."""
+
+    def near(left: Any, right: Any) -> Any:
+        return left <= right
+
+    def nearer(left: Any, right: Any) -> Any:
+        return left < right
+
+    nearer.__name__ = "near"
+    before, after = (_with_function(ask(divides), function) for function in (near, nearer))
+    saved = record(before)
+    saved["storage"]["a"]["left out if null"] = ["a.k", "a.x"]
+    _, written = continue_plan(saved, after, "here", False, True)
+    assert written is not None
+    assert written["storage"] == saved["storage"]
+
+
+def _with_function(logical_plan: LogicalPlan, function: Callable[..., Any]) -> LogicalPlan:
+    a, b = (stream.columns[1] for stream in logical_plan.streams)
+    predicate = PythonPredicate(function, (a.name, b.name), "near", None, None)
+    conjunct = Conjunct("near", "near", (a, b), None, True, function=predicate)
+    return replace(logical_plan, conjuncts=(*logical_plan.conjuncts, conjunct))

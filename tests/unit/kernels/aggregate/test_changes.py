@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import PredicateError
-from braid.kernels.aggregate.aggregation import unit_rows
+from braid.kernels import sizes
+from braid.kernels.aggregate.aggregation import add_up, unit_rows
 from braid.kernels.aggregate.changes import SMALLEST, Clock, changes
 from braid.kernels.aggregate.columns import TIME
 from braid.plan.aggregation import Aggregation, Call, Function
@@ -23,7 +24,7 @@ def history(values: list[Any], kind: pa.DataType, wanted: pa.DataType, function:
     times = pa.array(range(len(values)), pa.int64())
     results = pa.RecordBatch.from_arrays([pa.array(values, kind), times], names=["value", TIME])
     (fresh,) = unit_rows(aggregation, results)
-    found, when = changes(aggregation, fresh.slice(0, 0), fresh, Clock(np.zeros(0, np.int64), None), {})
+    ((found, when),) = changes(aggregation, fresh.slice(0, 0), fresh, Clock(np.zeros(0, np.int64), None), {})
     assert found.schema == schema
     return list(zip(found.column(0).to_pylist(), when.tolist(), strict=True))
 
@@ -67,3 +68,23 @@ def test_times_at_the_edge_of_what_64_bits_hold_neither_wrap_nor_expire() -> Non
     lost, when = clock.losses(np.array([SMALLEST, -11, 0, -SMALLEST - 2]))
     assert (lost.tolist(), when.tolist()) == ([True, True, True, False], [0, 0, -SMALLEST - 1])
     assert clock.since(np.array([SMALLEST + 3, 10])).tolist() == [SMALLEST, 0]
+
+
+def test_rows_are_emitted_in_pieces_although_they_repeat_one_group_and_one_extreme(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand changes of a group of 1 kB, with the same extreme of 1 kB, in pieces of some rows each."""
+    schema = pa.schema([("group", pa.string()), ("most", pa.string()), ("rows", pa.int64())])
+    calls = (Call("max", (1,)), Call("count", ()))
+    aggregation = Aggregation(1, calls, None, "batched", "result", True, schema, ordered=True)
+    count, group, value = 1000, "g" * 1000, "v" * 1000
+    columns = [pa.array([group] * count), pa.array([value] * count), pa.array(range(count), pa.int64())]
+    results = pa.RecordBatch.from_arrays(columns, names=["group", "value", TIME])
+    monkeypatch.setattr(sizes, "PIECE_BYTES", 20_000)
+    (fresh,) = unit_rows(aggregation, results)
+    fresh = add_up(aggregation, 0, [fresh], by_time=True)
+    assert max(chunk.nbytes for chunk in fresh["g0"].chunks) < 40_000
+    pieces = list(changes(aggregation, fresh.slice(0, 0), fresh, Clock(np.zeros(0, np.int64), None), {}))
+    assert max(rows.nbytes for rows, _ in pieces) <= 20_000
+    emitted = {int(time): row for rows, times in pieces for time, row in zip(times, rows.to_pylist(), strict=True)}
+    assert emitted == {n: {"group": group, "most": value, "rows": n + 1} for n in range(count)}

@@ -7,6 +7,7 @@ and emits every change of its groups with the result time of the change. A later
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,11 +23,10 @@ from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
 from braid.engine.tasks.task import SlotTask
 from braid.kernels.aggregate.aggregation import add_up, distinct_counts, finish, group_hashes
-from braid.kernels.aggregate.changes import SMALLEST, Clock, Live, Times, changes
+from braid.kernels.aggregate.changes import SMALLEST, Changes, Clock, Live, Times, changes
 from braid.kernels.aggregate.columns import HASH, TIME
+from braid.kernels.sizes import table_pieces
 from braid.plan.aggregation import Aggregation
-
-Changes = tuple[pa.RecordBatch, Times]
 
 
 def run_changes(task: SlotTask, command: AggregateCommand) -> AggregateReport:
@@ -41,8 +41,8 @@ def run_changes(task: SlotTask, command: AggregateCommand) -> AggregateReport:
     for parts in pieces:
         work = OrderedUpdate(aggregation, command, parts, store)
         found, tables = work.run()
-        if found is not None and found[0].num_rows:
-            changed.add(timed_rows(*found, task.plan.sink_schema))
+        for values, times in found or ():
+            changed.add(timed_rows(values, times, task.plan.sink_schema))
         block.add(tables)
         kept.add(work.leftovers())
         released += work.released
@@ -57,7 +57,7 @@ def run_changes(task: SlotTask, command: AggregateCommand) -> AggregateReport:
     )
 
 
-class OrderedUpdate(PieceUpdate[Changes]):
+class OrderedUpdate(PieceUpdate[Iterator[Changes]]):
     """Emits every change of the groups between the old and the new frontier.
 
     `released` counts the due rows of each buffered file, `newest` is the newest released result time.
@@ -94,13 +94,14 @@ class OrderedUpdate(PieceUpdate[Changes]):
             self.newest = pc.max(fresh[0][TIME]).as_py()
         return fresh
 
-    def _distinct(self, fresh: Tables) -> Update[Changes]:
+    def _distinct(self, fresh: Tables) -> Update[Iterator[Changes]]:
         if 0 not in fresh:
             return None, {}
         novel = self._parts.novel(0, fresh[0])
-        return (finish(self._aggregation, novel, {}), novel[TIME].to_numpy()), {0: novel}
+        emitted = ((finish(self._aggregation, rows, {}), rows[TIME].to_numpy()) for rows in table_pieces(novel))
+        return emitted, {0: novel}
 
-    def _total(self, fresh: Tables) -> Update[Changes]:
+    def _total(self, fresh: Tables) -> Update[Iterator[Changes]]:
         """A distinct value counts from its first result time."""
         if 0 not in fresh:
             return None, {}
@@ -117,7 +118,7 @@ class OrderedUpdate(PieceUpdate[Changes]):
         base = totals.append_column(TIME, pa.array(np.full(totals.num_rows, SMALLEST)))
         return changes(self._aggregation, base, rows, Clock(np.zeros(0, np.int64), None), {}), added
 
-    def _slide(self, fresh: Tables) -> Update[Changes]:
+    def _slide(self, fresh: Tables) -> Update[Iterator[Changes]]:
         """Groups gain released rows, and lose rows that fall out of the interval."""
         clock = Clock(self._times_of_all(), self._aggregation.over_us)
         if not len(clock.times):

@@ -20,7 +20,7 @@ from braid.engine.tasks.task import SlotTask
 from braid.kernels import sizes
 from braid.kernels.aggregate.aggregation import add_up, group_hashes, unit_rows, with_hashes
 from braid.kernels.aggregate.columns import TIME
-from braid.kernels.sizes import batch_pieces
+from braid.kernels.sizes import table_pieces
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.files import Files
@@ -118,9 +118,8 @@ class TableWriter:
             self._rows += table.num_rows
             if number == 0 and self._aggregation.ordered and TIME in table.column_names:
                 self._times = np.union1d(self._times, table[TIME].to_numpy())
-            for batch in table.to_batches():
-                for piece in batch_pieces(batch):
-                    self._add(number, pa.Table.from_batches([piece]))
+            for piece in table_pieces(table):
+                self._add(number, piece)
 
     def close(self) -> WrittenBlock | None:
         """The block; None if no rows were added."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from braid.engine.commands import AggregateCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
-from braid.kernels.aggregate.aggregation import add_up, group_hashes, unseen, with_hashes
+from braid.kernels.aggregate.aggregation import add_up, group_hashes, lookup_hashes, unseen
 from braid.kernels.aggregate.columns import HASH, TIME, group_columns
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
@@ -67,8 +67,8 @@ class AggregateParts:
 
     def novel(self, number: int, table: pa.Table) -> pa.Table:
         """The rows of a table that are not stored yet."""
-        hashes = np.asarray(with_hashes(self._aggregation, number, table)[HASH].to_numpy())
-        return unseen(self._aggregation, number, table, self.known(number, table, hashes))
+        known = self.known(number, table, lookup_hashes(self._aggregation, number, table))
+        return unseen(self._aggregation, number, table, known)
 
     def found(self, number: int, hashes: Keys) -> list[pa.Table]:
         wanted = np.unique(hashes)

@@ -27,6 +27,7 @@ from braid.kernels.aggregate.aggregation import (
 )
 from braid.kernels.aggregate.columns import FRESH, TIME
 from braid.kernels.keys import Keys
+from braid.kernels.sizes import table_pieces
 
 
 def run_update(task: SlotTask, command: AggregateCommand) -> AggregateReport:
@@ -38,18 +39,18 @@ def run_update(task: SlotTask, command: AggregateCommand) -> AggregateReport:
     for parts in pieces:
         emitted, tables = UnorderedUpdate(aggregation, command, parts, store).run()
         block.add(tables)
-        if emitted is not None and emitted.num_rows:
-            results.add(emitted)
+        for rows in emitted or ():
+            results.add(rows)
     return AggregateReport(task.slot, results.close(), block.close())
 
 
-class UnorderedUpdate(PieceUpdate[pa.RecordBatch]):
+class UnorderedUpdate(PieceUpdate[list[pa.RecordBatch]]):
     """Emits the new values of the groups that the step touched."""
 
-    def run(self) -> Update[pa.RecordBatch]:
+    def run(self) -> Update[list[pa.RecordBatch]]:
         emitted, added = super().run()
-        if self._command.first and self._has_only_group and (emitted is None or emitted.num_rows == 0):
-            emitted = empty_total(self._aggregation)
+        if self._command.first and self._has_only_group and not any(rows.num_rows for rows in emitted or ()):
+            emitted = [empty_total(self._aggregation)]
         return emitted, added
 
     @property
@@ -65,13 +66,13 @@ class UnorderedUpdate(PieceUpdate[pa.RecordBatch]):
                 tables.setdefault(number, []).append(table)
         return {number: add_up(self._aggregation, number, parts) for number, parts in tables.items()}
 
-    def _distinct(self, fresh: Tables) -> Update[pa.RecordBatch]:
+    def _distinct(self, fresh: Tables) -> Update[list[pa.RecordBatch]]:
         if 0 not in fresh:
             return None, {}
         novel = self._parts.novel(0, fresh[0])
-        return finish(self._aggregation, novel, {}), {0: novel}
+        return [finish(self._aggregation, rows, {}) for rows in table_pieces(novel)], {0: novel}
 
-    def _total(self, fresh: Tables) -> Update[pa.RecordBatch]:
+    def _total(self, fresh: Tables) -> Update[list[pa.RecordBatch]]:
         """A distinct value adds to its group's count only if it is not stored yet."""
         if 0 not in fresh:
             return None, {}
@@ -83,9 +84,9 @@ class UnorderedUpdate(PieceUpdate[pa.RecordBatch]):
         added[0] = add_up(self._aggregation, 0, main)
         known = self._parts.known(0, added[0], group_hashes(self._aggregation, added[0]))
         totals = add_up(self._aggregation, 0, [marked_as(1, added[0]), marked_as(0, known)])
-        return self._values(totals, {}), added
+        return [self._values(totals, {})], added
 
-    def _slide(self, fresh: Tables) -> Update[pa.RecordBatch]:
+    def _slide(self, fresh: Tables) -> Update[list[pa.RecordBatch]]:
         """Groups that gained or lost results are computed again from live rows."""
         cut = self._oldest_counting
         added = {number: since(table, cut) for number, table in fresh.items()}
@@ -100,7 +101,7 @@ class UnorderedUpdate(PieceUpdate[pa.RecordBatch]):
         for number, call in enumerate(self._aggregation.sets, start=1):
             tables = self._live(number, hashes, added)
             sets[call] = add_up(self._aggregation, number, tables) if tables else groups.slice(0, 0)
-        return self._values(totals, sets), added
+        return [self._values(totals, sets)], added
 
     def _oldest_kept(self) -> int | None:
         return self._oldest_counting if self._aggregation.slides else self._command.forget_us
