@@ -17,13 +17,20 @@ import pytest
 
 from braid.control import merging
 from braid.control.ordering import Ordering
+from braid.engine.commands import IngestCommand
+from braid.engine.locations import Locations
+from braid.engine.row_ids import RowIds
 from braid.engine.tasks import ingest, lookups, results
 from braid.engine.tasks.aggregate import changes, partials, parts, update
+from braid.engine.tasks.task import Task
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
+from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
+from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
-from braid.state.blocks import BlockWriter
+from braid.state.blocks import BlockReader, BlockWriter
+from braid.state.files import LocalFiles
 from braid.testing import Draft, InlineQuery
 from braid.testing.drafts import ARROW_TYPES
 from braid.testing.expressions import equal, less, less_or_equal
@@ -279,3 +286,25 @@ def test_nested_columns_are_cut_by_their_bytes(case: str, monkeypatch: pytest.Mo
         every = sizes.row_sizes(batch.columns, 150)
         counted = [batch.slice(place, 1).nbytes for place in range(150)]
         assert all(own >= size - 16 for own, size in zip(every.tolist(), counted, strict=True))
+
+
+def test_more_bytes_in_one_task_than_an_array_may_have(tmp_path: Path) -> None:
+    """22,000 rows of 100 KB: 2.2 GB, of which a task holds a few pieces."""
+    draft, a, b = pair(window_us=None)
+    plan = build_plan(draft.on(less_or_equal(a["id"], b["id"])).logical_plan())
+    count, repeated = 500, 44
+    numbers = pa.array(range(count), pa.int64())
+    columns = {"a.ts": numbers.cast(ARROW_TYPES["timestamp"]), "a.id": numbers}
+    columns |= {"a.k": pa.array(["k"] * count), "a.v": pa.array(["v" * 100_000] * count)}
+    batch = pa.RecordBatch.from_pydict(columns)
+    layout = Layout(0, "biclique", (1, 1), (1, 1))
+    command = IngestCommand(0, "run", (None, None), layout, (None, None), RowIds(0, 1))
+    locations = Locations(str(tmp_path), str(tmp_path), "none")
+    report = ingest.run_ingest(plan, 0, locations, command, Task(0, 0, "here"), iter([batch] * repeated))
+    assert report.block is not None
+    assert (report.rows, report.block.rows) == (count * repeated,) * 2
+    assert report.block.size > 2**31
+    block = BlockReader(LocalFiles().map(f"{tmp_path}/blocks/{report.block.file}"), "the block")
+    assert max(segment.length for segment in block.segments) < 2 * sizes.PIECE_BYTES
+    assert sum(segment.rows for segment in block.segments) == count * repeated
+    (tmp_path / "blocks" / report.block.file).unlink()
