@@ -9,20 +9,17 @@ until a test asks for `spark`.
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import budget
+from tests.session import TESTS, prepare_worker_environment, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TESTS = Path(__file__).parent
 NO_JAVA = TESTS / "no_java"
 
 
@@ -60,46 +57,12 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local session for the whole run, with UTC times and nothing written outside pytest's own directory."""
-    from pyspark.sql import SparkSession
-
-    directory = tmp_path_factory.mktemp("spark")
-    settings = {
-        "spark.ui.enabled": "false",
+    more = {
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        # A host name that does not resolve must not stop the tests.
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
-        "spark.local.dir": str(directory / "local"),
-        "spark.sql.warehouse.dir": str(directory / "warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     }
-    builder = SparkSession.builder.master("local[2]").appName("braid-tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = start_session(tmp_path_factory.mktemp("spark"), more=more)
     yield session
     for query in session.streams.active:
         query.stop()
     session.stop()
-
-
-def prepare_worker_environment() -> None:
-    """Python workers inherit the environment the JVM is started with, so it is set before that.
-
-    PySpark turns timestamps into naive datetimes in the process's own zone; `TZ=Asia/Tokyo make test` tries another.
-    Workers need the repository on their path to find functions that test modules define.
-    """
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("TZ", "UTC")
-    time.tzset()
-    paths = [str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)

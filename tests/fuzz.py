@@ -18,11 +18,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.conftest import prepare_worker_environment
 from tests.oracle.checks import Checked, Difference, check_recut, check_static, check_streaming
 from tests.oracle.shrinking import shrink
+from tests.session import start_session
 
 QUERIES_A_SEED = 10
+# It says nothing of its own, and runs long enough for the JVM to compile well.
+SETTINGS = {"spark.log.level": "OFF", "spark.driver.extraJavaOptions": ""}
 
 
 @dataclass
@@ -53,10 +55,11 @@ def fuzz(
 ) -> None:
     """Random joins against Spark's cross join and DuckDB."""
     console = Console()
-    spark = _session()
+    scratch = tempfile.TemporaryDirectory(prefix="braid-fuzz-")
+    spark = start_session(scratch.name, more=SETTINGS)
     tally = Tally()
     try:
-        _check_all(spark, console, tally, cases, seed, minutes)
+        _check_all(spark, console, tally, Path(scratch.name), cases, seed, minutes)
     except Difference as difference:
         console.print(str(difference), style="red", markup=False, highlight=False)
         console.print(shrink(spark, difference.case, difference.query), markup=False, highlight=False)
@@ -64,14 +67,17 @@ def fuzz(
         raise typer.Exit(1) from None
     finally:
         spark.stop()
+        scratch.cleanup()
 
 
-def _check_all(spark: SparkSession, console: Console, tally: Tally, cases: int, seed: int, minutes: float) -> None:
+def _check_all(
+    spark: SparkSession, console: Console, tally: Tally, scratch: Path, cases: int, seed: int, minutes: float
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress, tempfile.TemporaryDirectory(prefix="braid-fuzz-") as scratch:
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task(tally.text(seed), total=cases)
         while tally.cases < cases and tally.minutes() < minutes:
-            for number, check in enumerate(_checks(spark, seed, Path(scratch) / str(seed))):
+            for number, check in enumerate(_checks(spark, seed, scratch / str(seed))):
                 tally.add(check())
                 progress.update(task, completed=min(tally.cases, cases), description=tally.text(seed))
                 if tally.minutes() >= minutes and number:
@@ -86,25 +92,6 @@ def _checks(spark: SparkSession, seed: int, directory: Path) -> tuple[Callable[[
         lambda: check_streaming(spark, seed, directory),
         lambda: check_recut(spark, seed, directory),
     )
-
-
-def _session() -> SparkSession:
-    """A session like the tests', that says nothing of its own."""
-    prepare_worker_environment()
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.streaming.metricsEnabled": "false",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("braid-fuzz")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.conftest import prepare_worker_environment
-from tests.recovery.job import SCHEMA, start_session
+from tests.recovery.job import SCHEMA, SMALL
+from tests.session import start_session
 
 MASTER = "local-cluster[3,1,1024]"
 MOST_STEPS, ROWS = 60, 200
@@ -46,10 +46,9 @@ def feed(place: Path, step: int) -> None:
 
 
 def main(place: Path) -> None:
-    prepare_worker_environment()
     import braid
 
-    spark = start_session(MASTER, str(place / "scratch"), SETTINGS)
+    spark = start_session(place / "scratch", MASTER, {**SMALL, **SETTINGS})
     feed(place, 0)
     frames = {n: spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(place / n)) for n in "ab"}
     streams = [braid.stream(name, frame, time="ts", window="1 minute") for name, frame in frames.items()]

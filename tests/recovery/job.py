@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tests.conftest import prepare_worker_environment
+from tests.session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "id bigint, ts timestamp, k int, v bigint"
 WATCHED = ("read", "write_new", "rename", "exists", "list", "delete", "delete_tree", "make_directory")
+SMALL = {"spark.driver.memory": "700m"}  # several of them run at once
 MARKER, MISCHIEF = "BRAID_TEST_MARKER", "BRAID_TEST_MISCHIEF"
 
 
@@ -106,10 +107,9 @@ class Tripwire:
 
 def main(spec_file: str) -> None:
     spec = json.loads(Path(spec_file).read_text())
-    prepare_worker_environment()
     if spec.get("kill"):
         lay_wire(Tripwire(Kill(**spec["kill"])))
-    spark = start_session(spec["master"], spec["scratch"])
+    spark = start_session(spec["scratch"], spec["master"], SMALL)
     runs = [start_or_end(spark, Job(**job)) for job in spec["jobs"]]
     ended = [run if isinstance(run, str) else how_it_ended(run) for run in runs]
     print(json.dumps({"done": [run.lastProgress for run in runs if not isinstance(run, str)]}))
@@ -150,29 +150,6 @@ def lay_wire(wire: Tripwire) -> None:
     for name in ("ingest", "probe"):
         setattr(SparkCluster, name, wire.around(name, getattr(SparkCluster, name), lambda *_: ""))
     StepRunner.run = wire.around("step", StepRunner.run, lambda *_: "")
-
-
-def start_session(master: str, scratch: str, more: Mapping[str, str] | None = None) -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "700m",
-        # These processes live for seconds: compiling well does not pay.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
-        "spark.local.dir": f"{scratch}/local",
-        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.metricsEnabled": "false",
-    }
-    builder = SparkSession.builder.master(master).appName("braid-child")
-    for name, value in {**settings, **(more or {})}.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
 
 
 def build(spark: SparkSession, job: Job) -> braid.Join:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.conftest import TESTS
 from tests.recovery.job import Job, Kill
+from tests.session import TESTS
 
 WINDOW_S, LATENESS_S, FILE_S = 15, 5, 10
 TYPES = pa.schema(
@@ -83,6 +84,16 @@ def write_file(path: Path, rows: pd.DataFrame, order: int) -> None:
     pq.write_table(pa.table(columns, schema=TYPES), hidden)
     os.utime(hidden, (1_600_000_000 + order, 1_600_000_000 + order))
     hidden.rename(path)
+
+
+def feed(inputs: Inputs, source: Path, files: range) -> None:
+    """Let files appear in the source; their ages go along."""
+    for name in "ab":
+        (source / name).mkdir(parents=True, exist_ok=True)
+        for number in files:
+            file = f"{number:05d}.parquet"
+            shutil.copy2(inputs.place / name / file, source / name / f".{file}")
+            (source / name / f".{file}").rename(source / name / file)
 
 
 def expected(inputs: Inputs, job: Job) -> set[tuple[int, ...]]:

@@ -21,7 +21,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files
 from braid.state.manifest import Move
 from tests.recovery.job import Job, build, start
-from tests.recovery.scenario import BAND, Inputs, check_answer, expected, make_inputs, read_results
+from tests.recovery.scenario import BAND, Inputs, check_answer, expected, feed, make_inputs, read_results
 
 FILES, SEEDED = 5, 3
 Damage = Callable[[Path], Path]
@@ -67,16 +67,6 @@ def _die(*_: object) -> None:
 def _die_with_staged(_: Checkpoint, moves: Iterable[Move], outside: Files) -> None:
     if any(outside.exists(move.source) for move in moves if not move.inside):
         raise BraidError("the end")
-
-
-def feed(inputs: Inputs, source: Path, files: range) -> None:
-    """Let files appear in the source; their ages go along."""
-    for name in "ab":
-        (source / name).mkdir(parents=True, exist_ok=True)
-        for number in files:
-            file = f"{number:05d}.parquet"
-            shutil.copy2(inputs.place / name / file, source / name / f".{file}")
-            (source / name / f".{file}").rename(source / name / file)
 
 
 def newest(directory: Path, pattern: str) -> Path:

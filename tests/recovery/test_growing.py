@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TESTS
 from tests.recovery.growing import ROWS
+from tests.session import TESTS
 
 
 @pytest.mark.slow

@@ -11,17 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import braid
-from tests.conftest import prepare_worker_environment
+from tests.session import start_session
 
 
 def main(directory: Path) -> None:
-    prepare_worker_environment()
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    spark = start_session(directory / "scratch", more={"spark.log.level": "OFF"})
     (directory / "in").mkdir()
     times = pa.array([1_700_000_000_000_000], pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"ts": times}), directory / "in" / "0.parquet")

@@ -17,71 +17,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import braid
-from braid.optimizer.strategies import Biclique, Partitioned, Strategy
-from braid.testing import Draft, InlineQuery, constant, equal, within
+from tests.properties.bounded import own_files, rows
 
-SECOND = 1_000_000
 SCHEMA = "id bigint, ts timestamp, k int"
-TYPES = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("k", pa.int32())])
 MEGABYTE = 1 << 20
 NIGHTLY = "BRAID_NIGHTLY"
-
-
-def rows(first_id: int, seconds: np.ndarray, keys: int = 3) -> pa.Table:
-    """Rows at the given event times."""
-    times = pa.array((seconds * SECOND).astype(np.int64)).cast(TYPES.field("ts").type)
-    ids = np.arange(first_id, first_id + len(seconds))
-    return pa.table([pa.array(ids), times, pa.array((ids % keys).astype(np.int32))], schema=TYPES)
-
-
-def inline_query(directory: Path, window_s: int, strategy: Strategy) -> InlineQuery:
-    draft = Draft()
-    columns = {"id": "bigint", "k": "int"}
-    a = draft.stream("a", columns, window_us=window_s * SECOND, lateness_us=SECOND)
-    b = draft.stream("b", columns, window_us=window_s * SECOND, lateness_us=SECOND)
-    keyed = isinstance(strategy, Partitioned)
-    draft.on(equal(a["k"], b["k"]) if keyed else within(a["id"], b["id"], constant(10, "bigint")))
-    return InlineQuery(draft.logical_plan(), str(directory), strategy=strategy)
-
-
-def own_files(checkpoint: Path) -> int:
-    """The files of a checkpoint that are Braid's; Spark keeps its own for a hundred batches."""
-    return sum(path.is_file() and "spark" not in path.relative_to(checkpoint).parts for path in checkpoint.rglob("*"))
-
-
-@pytest.mark.parametrize("strategy", [Partitioned(units=3), Biclique(units=2)], ids=["partitioned", "biclique"])
-def test_state_stays_bounded_over_event_time(tmp_path: Path, strategy: Strategy) -> None:
-    """300 windows, three a step: after a few steps nothing grows."""
-    query = inline_query(tmp_path, window_s=10, strategy=strategy)
-    seen = []
-    for step in range(100):
-        times = np.sort(np.random.default_rng(step).uniform(step * 30, step * 30 + 30, 12))
-        progress = query.run(step, {"a": rows(step * 12, times), "b": rows(step * 12, times)})
-        assert progress is not None
-        files = own_files(tmp_path / "checkpoint")
-        seen.append((progress["stateRows"], progress["stateBytes"], progress["stateBlocks"], files))
-    early, late = np.array(seen[5:30]).max(axis=0), np.array(seen[30:]).max(axis=0)
-    assert (late <= early * 1.5).all(), (early, late)
-    state_rows, _, blocks, files = late.tolist()
-    assert state_rows <= 2 * 12 * 3
-    assert blocks <= 12
-    assert files <= blocks + 12
-
-
-@pytest.mark.parametrize("strategy", [Partitioned(units=3), Biclique(units=2)], ids=["partitioned", "biclique"])
-def test_blocks_stay_few_inside_one_window(tmp_path: Path, strategy: Strategy) -> None:
-    """200 tiny steps whose rows all stay live: blocks are merged, so their number grows far slower than the steps."""
-    query = inline_query(tmp_path, window_s=3600, strategy=strategy)
-    blocks, files = [], []
-    for step in range(200):
-        times = np.array([step + 0.25, step + 0.5])
-        progress = query.run(step, {"a": rows(step * 2, times), "b": rows(step * 2, times)})
-        assert progress is not None
-        blocks.append(progress["stateBlocks"])
-        files.append(own_files(tmp_path / "checkpoint"))
-    assert progress["stateRows"] == 2 * 2 * 200
-    assert max(blocks) <= 60, max(blocks)
-    assert max(files) <= 100, max(files)
 
 
 def write_batches(source: Path, tables: list[pa.Table]) -> None:

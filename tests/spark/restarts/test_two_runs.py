@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from braid.errors import RecoveryError, TakenOverError
 from tests.recovery.job import Job, build, start
-from tests.recovery.scenario import BAND, Inputs, check_answer, make_inputs, read_results
+from tests.recovery.scenario import BAND, Inputs, check_answer, feed, make_inputs, read_results
 
 FILES = 6
 
@@ -20,16 +20,6 @@ FILES = 6
 @pytest.fixture
 def inputs(tmp_path: Path) -> Inputs:
     return make_inputs(tmp_path / "all", 11, FILES, rows=30)
-
-
-def feed(inputs: Inputs, source: Path, files: range) -> None:
-    """Let files appear in the source; their ages go along."""
-    for name in "ab":
-        (source / name).mkdir(parents=True, exist_ok=True)
-        for number in files:
-            file = f"{number:05d}.parquet"
-            shutil.copy2(inputs.place / name / file, source / name / f".{file}")
-            (source / name / f".{file}").rename(source / name / file)
 
 
 def run_on(spark: SparkSession, job: Job) -> Any:

@@ -21,7 +21,7 @@ from braid.testing.expressions import add, coalesce, constant, equal, less, less
 Predicate = Callable[[DraftStream, DraftStream], Expression]
 
 
-def ask(*predicates: Predicate, window_us: int = 10) -> LogicalPlan:
+def plan_of(*predicates: Predicate, window_us: int = 10) -> LogicalPlan:
     draft = Draft()
     a, b = (draft.stream(name, {"x": "bigint", "k": "bigint"}, window_us=window_us) for name in ("a", "b"))
     for predicate in predicates:
@@ -38,41 +38,26 @@ def _as_tried(conjunct: Conjunct) -> Conjunct:
     return replace(conjunct, sql=text, written=text)
 
 
-def quotient(stream: DraftStream, other: DraftStream) -> Call:
-    return Call("divide", (stream["x"], other["k"]), "double", ansi=True)
+def quotient(of: DraftStream, by: DraftStream, raises: bool) -> Expression:
+    """`x / k`, or `try_divide(x, k)`: no row makes that raise, and NULL still gives NULL."""
+    return Call("divide", (of["x"], by["k"]), "double", ansi=raises)
 
 
-def divides(a: DraftStream, b: DraftStream) -> Expression:
-    return less(constant(2.0, "double"), quotient(a, b))
+def above_two(raises: bool, alone: bool = False) -> Predicate:
+    """A quotient of both streams, or of b alone, above 2."""
+    return lambda a, b: less(constant(2.0, "double"), quotient(b if alone else a, b, raises))
 
 
-def own_quotient(a: DraftStream, b: DraftStream) -> Expression:
-    return less(constant(2.0, "double"), quotient(b, b))
+def equal_quotients(raises: bool) -> Predicate:
+    return lambda a, b: equal(quotient(a, a, raises), quotient(b, b, raises))
+
+
+divides, tries = above_two(raises=True), above_two(raises=False)
+divides_alone, tries_alone = above_two(raises=True, alone=True), above_two(raises=False, alone=True)
 
 
 def same_key(a: DraftStream, b: DraftStream) -> Expression:
     return equal(a["k"], b["k"])
-
-
-def safe_quotient(stream: DraftStream, other: DraftStream) -> Expression:
-    """`try_divide`: no row makes it raise, and NULL still gives NULL."""
-    return Call("divide", (stream["x"], other["k"]), "double", ansi=False)
-
-
-def tries(a: DraftStream, b: DraftStream) -> Expression:
-    return less(constant(2.0, "double"), safe_quotient(a, b))
-
-
-def tries_alone(a: DraftStream, b: DraftStream) -> Expression:
-    return less(constant(2.0, "double"), safe_quotient(b, b))
-
-
-def key_of_a_quotient(a: DraftStream, b: DraftStream) -> Expression:
-    return equal(quotient(a, a), quotient(b, b))
-
-
-def safe_key_of_a_quotient(a: DraftStream, b: DraftStream) -> Expression:
-    return equal(safe_quotient(a, a), safe_quotient(b, b))
 
 
 def sum_below(a: DraftStream, b: DraftStream) -> Expression:
@@ -93,10 +78,6 @@ def present_in_b(a: DraftStream, b: DraftStream) -> Expression:
 
 def soon(a: DraftStream, b: DraftStream) -> Expression:
     return less_or_equal(b["ts"], add(a["ts"], constant(3, "interval")))
-
-
-def smaller(a: DraftStream, b: DraftStream) -> Expression:
-    return less(a["x"], b["x"])
 
 
 def positive(a: DraftStream, b: DraftStream) -> Expression:
@@ -122,17 +103,17 @@ def narrow(logical_plan: LogicalPlan) -> LogicalPlan:
 
 
 CORRECTIONS: dict[str, tuple[LogicalPlan, LogicalPlan]] = {
-    "another predicate": (ask(divides), ask(tries)),
-    "a guard": (ask(divides), ask(positive, divides)),
-    "a condition on one stream that becomes a selection": (ask(own_quotient), ask(tries_alone)),
-    "one beside a selection that stays": (ask(positive, divides), ask(positive, tries)),
-    "one that becomes a key": (ask(key_of_a_quotient), ask(safe_key_of_a_quotient)),
-    "one that bounds a range": (ask(sum_below), ask(below, present)),
-    "a key that goes": (ask(same_key, divides), ask(smaller, present, present_in_b)),
-    "a column that is read no longer": (ask(divides), ask(smaller, present_in_b)),
-    "a key that stays": (ask(same_key, divides), ask(same_key, tries)),
-    "an event time that is bounded more tightly": (ask(divides), ask(soon, divides)),
-    "another expression of a selection": (ask(divides), selecting(ask(divides), "try_divide(a.x, b.k)")),
+    "another predicate": (plan_of(divides), plan_of(tries)),
+    "a guard": (plan_of(divides), plan_of(positive, divides)),
+    "a condition on one stream that becomes a selection": (plan_of(divides_alone), plan_of(tries_alone)),
+    "one beside a selection that stays": (plan_of(positive, divides), plan_of(positive, tries)),
+    "one that becomes a key": (plan_of(equal_quotients(raises=True)), plan_of(equal_quotients(raises=False))),
+    "one that bounds a range": (plan_of(sum_below), plan_of(below, present)),
+    "a key that goes": (plan_of(same_key, divides), plan_of(below, present, present_in_b)),
+    "a column that is read no longer": (plan_of(divides), plan_of(below, present_in_b)),
+    "a key that stays": (plan_of(same_key, divides), plan_of(same_key, tries)),
+    "an event time that is bounded more tightly": (plan_of(divides), plan_of(soon, divides)),
+    "another expression of a selection": (plan_of(divides), selecting(plan_of(divides), "try_divide(a.x, b.k)")),
 }
 
 
@@ -150,15 +131,19 @@ def test_a_correction_takes_over_and_continues_with_the_same_plan(case: str) -> 
 
 
 REFUSED: dict[str, tuple[LogicalPlan, LogicalPlan, str]] = {
-    "nothing failed": (ask(divides), ask(smaller), "predicate"),
-    "a selection that goes": (ask(positive, divides), ask(divides), "rows of b were left out unless"),
-    "rows with NULLs that were left out": (ask(smaller), ask(tolerant), "rows of a were left out where a.x is NULL"),
-    "a column that is no longer read": (ask(divides), ask(smaller), "rows of b were left out where b.k is NULL"),
-    "a column that was not stored": (narrow(ask(divides)), narrow(ask(divides, present)), "stored without a.k"),
-    "rows that were dropped": (ask(soon, divides), ask(divides), "rows of a were kept for"),
-    "another type": (ask(divides), selecting(ask(divides), "a.x", type_json='"string"'), "selection"),
-    "another name": (ask(divides), selecting(ask(divides), "a.x", name="other"), "selection other: is new"),
-    "another window": (ask(divides), ask(smaller, window_us=99), "window"),
+    "nothing failed": (plan_of(divides), plan_of(below), "predicate"),
+    "a selection that goes": (plan_of(positive, divides), plan_of(divides), "rows of b were left out unless"),
+    "rows with NULLs that were left out": (
+        plan_of(below),
+        plan_of(tolerant),
+        "rows of a were left out where a.x is NULL",
+    ),
+    "a column that is no longer read": (plan_of(divides), plan_of(below), "rows of b were left out where b.k is NULL"),
+    "a column that was not stored": (narrow(plan_of(divides)), narrow(plan_of(divides, present)), "stored without a.k"),
+    "rows that were dropped": (plan_of(soon, divides), plan_of(divides), "rows of a were kept for"),
+    "another type": (plan_of(divides), selecting(plan_of(divides), "a.x", type_json='"string"'), "selection"),
+    "another name": (plan_of(divides), selecting(plan_of(divides), "a.x", name="other"), "selection other: is new"),
+    "another window": (plan_of(divides), plan_of(below, window_us=99), "window"),
 }
 
 
@@ -172,14 +157,14 @@ def test_what_stored_rows_cannot_serve_is_refused_by_name(case: str) -> None:
 
 def test_what_earlier_queries_left_out_is_remembered() -> None:
     """A correction that rejects NULLs may be corrected again only to what the oldest rows can serve."""
-    rejecting = ask(smaller)
+    rejecting = plan_of(below)
     (conjunct,) = rejecting.conjuncts
     rejecting = replace(rejecting, conjuncts=(replace(conjunct, sql="abs(`a.x`) < `b.x`", expression=None),))
-    _, second = continue_plan(record(ask(smaller)), rejecting, "here", True, False)
+    _, second = continue_plan(record(plan_of(below)), rejecting, "here", True, False)
     assert second is not None
     assert "a.x" not in record(rejecting)["storage"]["a"]["left out if null"]
     with pytest.raises(RestartError, match=r"rows of a were left out where a\.x is NULL"):
-        continue_plan(second, ask(tolerant), "here", True, False)
+        continue_plan(second, plan_of(tolerant), "here", True, False)
 
 
 def test_accepting_a_changed_function_keeps_what_is_known_of_stored_rows() -> None:
@@ -192,7 +177,7 @@ def test_accepting_a_changed_function_keeps_what_is_known_of_stored_rows() -> No
         return left < right
 
     nearer.__name__ = "near"
-    before, after = (_with_function(ask(divides), function) for function in (near, nearer))
+    before, after = (_with_function(plan_of(divides), function) for function in (near, nearer))
     saved = record(before)
     saved["storage"]["a"]["left out if null"] = ["a.k", "a.x"]
     _, written = continue_plan(saved, after, "here", False, True)
