@@ -37,6 +37,7 @@ EVALUATION = re.compile(
 )
 # What fails while something else is being closed; printed one level deeper than the failure itself.
 SUPPRESSED = re.compile(r"\n\tSuppressed: [^\n]*(?:\n\t\t[^\n]*)*")
+CAUSED_BY = "\nCaused by: "
 USER_CODE = "Traceback (most recent call last)"
 OWN_CODE = re.compile(r"[/\\]braid[/\\](?:engine|spark|kernels|state)[/\\]")
 MOST_NAMED = 6
@@ -122,11 +123,21 @@ def _first_failure(text: str) -> str:
 
     An expression may fail while its rows are sent to a Python worker. The worker then has a broken input, and which of
     the two is noticed first is a matter of time: the worker's end, a closed socket, or an error of the function that
-    reads the rows may be reported, with the failed expression as the last cause.
+    reads the rows may be reported, with the failed expression as its cause.
     """
     text = SUPPRESSED.sub("", text)
-    _, found, root = text.rpartition("\nCaused by: ")
-    return root if found and EVALUATION.search(root) and not NOT_THE_ROWS.search(root) else text
+    failure, *causes = text.split(CAUSED_BY)
+    while causes and _may_be_a_consequence(failure):
+        failure, *causes = causes
+        if EVALUATION.search(failure) and not _may_be_a_consequence(failure):
+            return CAUSED_BY.join([failure, *causes])
+    return text
+
+
+def _may_be_a_consequence(failure: str) -> bool:
+    """Whether a failed expression may have led to this failure."""
+    own = USER_CODE in failure and OWN_CODE.search(failure) is not None
+    return own or any(pattern.search(failure) for pattern in (WORKER_DEATH, NOT_THE_ROWS))
 
 
 def _is_of_an_expression(error: Exception, text: str) -> bool:

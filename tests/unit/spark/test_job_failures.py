@@ -65,17 +65,33 @@ def test_a_failed_expression_is_named_whatever_it_led_to(text: str) -> None:
     assert "Traceback" not in error.detail
 
 
+PARSED = (
+    "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records.\n"
+    "\tat org.apache.spark.sql.catalyst.expressions.JsonToStructs.nullSafeEval(jsonExpressions.scala:1)\n"
+    "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input\n"
+    "\tat org.apache.spark.sql.catalyst.json.JacksonParser.parse(JacksonParser.scala:1)\n"
+)
+
+
+@pytest.mark.parametrize("text", [PARSED, f"{DIED}Caused by: {PARSED}"], ids=["alone", "worker died"])
+def test_a_failed_expression_is_named_by_its_own_message_not_by_its_cause(text: str) -> None:
+    error = explained(text)
+    assert type(error) is PredicateError
+    assert error.detail.startswith("[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records.")
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
         (OWN_TRACEBACK, RunFailedError),
         (DIED, WorkerDied),
         (READING, RunFailedError),
+        (f"{OWN_TRACEBACK}Caused by: java.lang.IllegalStateException: x\n\tat x(y.java:1)\n", RunFailedError),
         (f"{READING}Caused by: {MISSING}", RunFailedError),
         (f"{EVALUATED}Caused by: java.lang.OutOfMemoryError: Java heap space\n", RunFailedError),
         ("braid.errors.StorageError: Could not write x\n", StorageError),
     ],
-    ids=["own code", "worker died", "reading", "missing file", "memory", "storage"],
+    ids=["own code", "worker died", "reading", "other cause", "missing file", "memory", "storage"],
 )
 def test_other_failures_are_not_those_of_an_expression(text: str, kind: type[BraidError]) -> None:
     assert type(explained(text)) is kind
