@@ -17,6 +17,7 @@ from braid.control import aggregate_state
 from braid.control.ordering import Ordering
 from braid.engine.tasks.aggregate import partials
 from braid.engine.tasks.aggregate.totals import StoredAggregation, block_opener, part_totals
+from braid.kernels import sizes
 from braid.plan.logical import LogicalPlan
 from braid.state.cache import LocalCopies
 from braid.state.manifest import AggregateState
@@ -41,13 +42,17 @@ def aggregation(chance: random.Random) -> Asked:
             return asked
 
 
+# All groups in one piece, or a few rows in each.
+PIECES = (sizes.PIECE_BYTES, 1500)
+
+
 def totals_of(query: InlineQuery, logical_plan: LogicalPlan) -> pa.Table:
     """All parts together."""
     assert logical_plan.aggregation is not None
     view = query.steps.manifest.aggregate or AggregateState(parts=1)
     reader = block_opener(LocalCopies(query.checkpoint.files, ""), f"{query.checkpoint.path}/blocks")
     read = StoredAggregation(logical_plan.aggregation, logical_plan.sink_schema)
-    parts = [part_totals(read, view, part, reader) for part in range(view.parts)]
+    parts = [batch for part in range(view.parts) for batch in part_totals(read, view, part, reader)]
     return pa.Table.from_batches(parts, logical_plan.sink_schema)
 
 
@@ -78,8 +83,9 @@ def rounded(rows: Counter[Row]) -> Counter[Row]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_totals_are_those_of_all_results(seed: int, tmp_path: Path) -> None:
+def test_totals_are_those_of_all_results(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
+    monkeypatch.setattr(sizes, "PIECE_BYTES", chance.choice(PIECES))
     asked, by_key, batches = aggregation(chance), chance.random() < 0.7, batches_of(chance)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     logical_plan = draft(asked, by_key).logical_plan()
@@ -94,8 +100,11 @@ def test_totals_are_those_of_all_results(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ordered_totals_are_those_of_released_results(seed: int, tmp_path: Path) -> None:
+def test_ordered_totals_are_those_of_released_results(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(seed)
+    monkeypatch.setattr(sizes, "PIECE_BYTES", chance.choice(PIECES))
     asked, by_key, batches = aggregation(chance), chance.random() < 0.7, batches_of(chance)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     logical_plan = draft(asked, by_key).ordered().logical_plan()

@@ -15,6 +15,7 @@ from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.errors import CorruptStateError
 from braid.kernels.aggregate.aggregation import add_up, empty_total, finish, only_group
 from braid.kernels.aggregate.columns import TIME
+from braid.kernels.sizes import table_pieces
 from braid.plan.aggregation import Aggregation
 from braid.state.blocks import BlockReader
 from braid.state.cache import LocalCopies, copies_directory
@@ -37,25 +38,32 @@ class StoredAggregation:
 
 def part_totals(
     stored: StoredAggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
-) -> pa.RecordBatch:
-    """The groups of a part with their values. Groups without results are omitted, except the group of all results."""
+) -> Iterator[pa.RecordBatch]:
+    """The groups of a part with their values, in pieces.
+
+    Groups without results are omitted, except the group of all results.
+    """
     aggregation = stored.aggregation
+    newest = pa.scalar(aggregate.newest_us, pa.int64())
+    for values in _values(aggregation, aggregate, part, reader):
+        added = list(stored.columns)[len(values.schema) :]
+        times = [pa.repeat(newest, values.num_rows).cast(field.type) for field in added]
+        yield pa.RecordBatch.from_arrays([*values.columns, *times], schema=stored.columns)
+
+
+def _values(
+    aggregation: Aggregation, aggregate: AggregateState, part: int, reader: Callable[[str], BlockReader]
+) -> Iterator[pa.RecordBatch]:
     tables = _live_tables(aggregation, aggregate, part, reader)
     totals = tables.pop(0, None)
     if totals is not None and totals.num_rows:
         sets = {}
         for number, call in enumerate(aggregation.sets if aggregation.slides else (), start=1):
             sets[call] = tables[number] if number in tables else totals.slice(0, 0)
-        values = finish(aggregation, totals, sets)
+        for piece in table_pieces(totals):
+            yield finish(aggregation, piece, sets)
     elif aggregation.is_whole and part == int(part_of(aggregation, only_group(), aggregate.parts)[0]):
-        values = empty_total(aggregation)
-    else:
-        values = pa.RecordBatch.from_pylist([], aggregation.schema)
-    newest = pa.scalar(aggregate.newest_us, pa.int64())
-    times = [
-        pa.repeat(newest, values.num_rows).cast(field.type) for field in list(stored.columns)[len(values.schema) :]
-    ]
-    return pa.RecordBatch.from_arrays([*values.columns, *times], schema=stored.columns)
+        yield empty_total(aggregation)
 
 
 def _live_tables(
@@ -86,9 +94,9 @@ class TotalsFunction:
         reader = self._open_reader()
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                totals = part_totals(self._aggregation, self._aggregate, part, reader)
-                for first in range(0, totals.num_rows, ROWS_PER_BATCH):
-                    yield totals.slice(first, ROWS_PER_BATCH)
+                for totals in part_totals(self._aggregation, self._aggregate, part, reader):
+                    for first in range(0, totals.num_rows, ROWS_PER_BATCH):
+                        yield totals.slice(first, ROWS_PER_BATCH)
 
     def _open_reader(self) -> Callable[[str], BlockReader]:
         files, path = locate(self._location)
