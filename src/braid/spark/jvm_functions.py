@@ -27,7 +27,7 @@ from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.join_orders import build_probe_orders
 from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, Stage
-from braid.spark.slot_functions import report_row
+from braid.spark.slot_functions import read_anchor, report_row
 from braid.spark.task_context import current_task
 from braid.spark.task_reports import TaskReports
 
@@ -51,6 +51,7 @@ class EmitFunction:
         self._plan, self._locations, self._slots, self._schema = plan, locations, slots, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read_anchor(batches)
         task, command = current_task(ProbeCommand)
         report: ProbeReport | TaskFailure
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,9 +31,15 @@ class SlotFunction:
         self._function = function
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read_anchor(batches)
         task, command = current_task(self._kind)
         own = SlotTask(self._plan, self._locations, self._slots, task)
         yield report_row(with_task_errors(lambda: self._function(own, command)))
+
+
+def read_anchor(batches: Iterator[pa.RecordBatch]) -> None:
+    """Spark ends a Python worker that leaves input unread; the next job would start another, which takes a second."""
+    deque(batches, maxlen=0)
 
 
 def report_row(report: object) -> pa.RecordBatch:
