@@ -100,7 +100,7 @@ def test_errors_name_the_step_and_the_batch_of_spark(tmp_path: Path) -> None:
     with pytest.raises(
         PredicateError, match=r"The join of a, b failed in step 3 \(Spark batch 2\): The Python predicate"
     ):
-        query.steps.run(2, planned="rows")
+        query.steps.run(2)
     with pytest.raises(RecoveryError, match="Spark batch 2 was read but its step 3 is not finished"):
         query.steps.flush()
 

@@ -36,7 +36,7 @@ from braid.engine.restart.consistency import require_same_rows
 from braid.engine.restart.fingerprint import storage_digest
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
-from braid.engine.step_names import failing_in, name_step
+from braid.engine.step_names import Input, failing_in, name_step
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
 from braid.optimizer.trees import in_shape
 from braid.plan.join import JoinPlan
@@ -73,6 +73,7 @@ class StepRunner:
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         elasticity: Elasticity | None = None,
         ordering: Ordering | None = None,
+        read: Input = "streaming",
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
@@ -81,6 +82,7 @@ class StepRunner:
         self._owner = owner
         self._run = owner.run
         self._now_ms = now_ms
+        self._read = read
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
@@ -213,7 +215,7 @@ class StepRunner:
         self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta)
         requests = self._request_cores(delta.layout)
         batch = delta.batch if delta.batch > previous.batch else None
-        failing = partial(failing_in, self._plan, name_step(delta.step, batch, delta.planned))
+        failing = partial(failing_in, self._plan, name_step(delta.step, batch, self._read))
         # 2. Probe, and hand results to a sink that is not files.
         with phases.phase("probe"), failing():
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
@@ -276,7 +278,7 @@ class StepRunner:
         start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
         command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits, start.row_ids)
-        with failing_in(self._plan, name_step(step, offer.batch, offer.planned)):
+        with failing_in(self._plan, name_step(step, offer.batch, self._read)):
             reports = self._cluster.ingest(command)
         check = offer.check or self._silence.all_read(self._now_ms())
         idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))

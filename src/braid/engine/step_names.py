@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from braid.errors import PredicateError, RunFailedError, SinkError, StorageError
 from braid.plan.join import JoinPlan
@@ -15,11 +16,15 @@ from braid.plan.join import JoinPlan
 STEP_ERRORS = (PredicateError, RunFailedError, SinkError, StorageError)
 
 
-def name_step(step: int, batch: int | None, planned: str | None) -> str:
-    """A step with its Spark batch, None for a step without input; static input is no batch that Spark has planned."""
+Input = Literal["streaming", "static"]
+"""What a step reads: a batch of Spark's streaming query, or static input, which has one step and no batch."""
+
+
+def name_step(step: int, batch: int | None, read: Input) -> str:
+    """A step with the number of its Spark batch; None for a step without input."""
     if batch is None:
         return f"step {step} (without input)"
-    return f"step {step}" if planned is None else f"step {step} (Spark batch {batch})"
+    return f"step {step} (Spark batch {batch})" if read == "streaming" else f"step {step} (static input)"
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def run_batch(
         ordering = Ordering("sync-filter", 0.0)
     checkpoint = Checkpoint(files, path)
     owner = claim_for(checkpoint, sink, identity, int(time.time() * 1000))
-    steps = StepRunner(plan, checkpoint, cluster, sink, owner, layout, ordering=ordering)
+    steps = StepRunner(plan, checkpoint, cluster, sink, owner, layout, ordering=ordering, read="static")
     try:
         cluster.take_batch(cluster.source(frames))
         steps.run(0, flush=True)

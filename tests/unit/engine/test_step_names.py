@@ -20,9 +20,9 @@ def plan() -> JoinPlan:
 
 
 def test_a_step_has_two_numbers() -> None:
-    assert name_step(7, 5, "rows") == "step 7 (Spark batch 5)"
-    assert name_step(7, None, "rows") == "step 7 (without input)"
-    assert name_step(0, 0, None) == "step 0", "static input is no batch of Spark's"
+    assert name_step(7, 5, "streaming") == "step 7 (Spark batch 5)"
+    assert name_step(7, None, "streaming") == "step 7 (without input)"
+    assert name_step(0, 0, "static") == "step 0 (static input)"
 
 
 @pytest.mark.parametrize("kind", [PredicateError, SinkError, StorageError])
