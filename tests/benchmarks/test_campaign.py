@@ -18,7 +18,7 @@ from tests.benchmarks.small_task import TASK
 
 
 class Systems:
-    """Instead of processes: every task gives a right answer, but one that is told to fail once."""
+    """Instead of processes: every task gives a right answer, but one that is to fail once."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []

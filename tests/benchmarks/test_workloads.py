@@ -49,7 +49,7 @@ with_tpch = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site() -> tuple[pa.Table, ...]:
-    """People, auctions and bids of one stretch."""
+    """People, auctions and bids of one interval."""
     return tuple(rows(SEED, 0, EVENTS, RATE) for rows in KINDS)
 
 

@@ -65,7 +65,7 @@ def test_sync_filter_looks_rows_up_when_the_other_stream_has_come_as_far(few: Ar
     assert served.response(0, (FAST,)) == pytest.approx((9.5 + 9 + 8.5) / 3)
 
 
-def test_filter_order_looks_rows_up_at_once_and_lets_them_out_in_time(few: Arrivals) -> None:
+def test_filter_order_looks_rows_up_at_once_and_emits_them_in_time(few: Arrivals) -> None:
     served = serve(prepare(few, window=8.5, cost=0.5), Ordering("filter-order", 0.3))
     assert served.done.tolist() == [0, 1.5, 2.5, 3.5, 11]
     assert served.left[:4].tolist() == [1, 10, 10, 10]

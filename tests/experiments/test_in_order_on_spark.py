@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_every_row_that_left_has_a_response(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_row_that_was_emitted_has_a_response(spark: SparkSession, tmp_path: Path) -> None:
     pacing = Pacing(seconds=3.0, warm_up=1.0)
     steps = Replayer(spark, tmp_path).run(Replay(cost=0.00001, turn=1.0, policy="filter-order"), pacing)
     found = responses(steps, turn=1.0, pacing=pacing)

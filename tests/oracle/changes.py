@@ -1,4 +1,4 @@
-"""What leaves an ordered summary, by the rule alone: results one time after the other, every group looked at anew."""
+"""What an ordered aggregation emits, by the rule alone: time after time, with every group computed again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LATENESS_US = 15
 
 @dataclass(frozen=True)
 class Asked:
-    """A summary in the test's own words: columns by name, calls by function and names; None: distinct rows."""
+    """An aggregation in the test's own words: columns by name, calls by function and names; None: distinct rows."""
 
     groups: tuple[str, ...]
     calls: tuple[tuple[Function, tuple[str, ...]], ...] | None
@@ -38,7 +38,7 @@ def draft(
     idle_after_ms: int | None = None,
     window_rows: int | None = None,
 ) -> Draft:
-    """The join of two streams, with or without a summary; the first may count rows, the second fall idle."""
+    """The join of two streams, with or without an aggregation; the first may count rows, the second fall idle."""
     written = Draft()
     window_us = WINDOW_US if window_rows is None else None
     r = written.stream("r", COLUMNS, window_us=window_us, lateness_us=lateness_us, window_rows=window_rows)

@@ -136,7 +136,7 @@ def same_columns(case: Case, other: Case, results: Counter[tuple[Any, ...]]) -> 
 
 
 def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strategy]:
-    """Every kind of strategy that can run the question, with random units."""
+    """Every kind of strategy that can run the query, with random units."""
     streams = len(logical_plan.streams)
     found: list[Strategy] = [Auto(), Biclique(tuple(chance.randint(1, 4) for _ in range(streams)))]
     if build_plan(logical_plan).common_part is not None:

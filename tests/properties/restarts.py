@@ -1,4 +1,4 @@
-"""Queries as small data, which a restart can change: as a question for the engine and as conditions for the oracle."""
+"""Queries as small data, which a restart can change: a logical plan for the engine, conditions for the oracle."""
 
 from __future__ import annotations
 

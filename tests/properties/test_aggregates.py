@@ -1,6 +1,6 @@
 """Aggregations and distinct selections: what every step lets out, against results counted one by one.
 
-The results themselves come from the same join without a summary, which has an oracle of its own.
+The results themselves come from the same join without an aggregation, which has an oracle of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def steps_of(query: InlineQuery, batches: list[dict[str, pa.Table]]) -> Iterator
 
 
 class Counting:
-    """The summary of results counted one by one."""
+    """The aggregates of results counted one by one."""
 
     def __init__(self, asked: Asked, names: list[str]) -> None:
         self._asked = asked
@@ -101,7 +101,7 @@ def close(left: Counter[Row], right: Counter[Row]) -> bool:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_step_lets_out_what_changed(seed: int, tmp_path: Path) -> None:
+def test_every_step_emits_what_changed(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, by_key, batches = random_aggregation(chance), chance.random() < 0.7, batches_of(chance)
     strategy: Strategy = chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)))) if by_key else Matrix(2, 2)

@@ -89,7 +89,7 @@ def test_far_times_give_the_oracles_rows_through_restarts(seed: int, tmp_path: P
 
 
 @pytest.mark.parametrize("seed", ORDERED)
-def test_far_times_leave_in_order_through_crashes(seed: int, tmp_path: Path) -> None:
+def test_far_times_are_emitted_in_order_through_crashes(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     case = far_case(ordered_case(seed, small=True), chance)
     outlive(case, chance, tmp_path, crashes=(chance.choice((8, 30)),), flushed=0.3)

@@ -36,8 +36,8 @@ STRATEGIES: list[Strategy] = [
 ARRIVALS = {
     "r first at both units": [[R], [S]],
     "s first at both units": [[S], [R]],
-    "each unit is told of its own row first": [[R, S]],
-    "each unit is told of the other's row first": [[S, R]],
+    "each unit reads its own row first": [[R, S]],
+    "each unit reads the other's row first": [[S, R]],
 }
 
 

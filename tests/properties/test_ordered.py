@@ -124,7 +124,7 @@ def outlive(
 
 
 @pytest.mark.parametrize("seed", PLAIN)
-def test_what_may_leave_has_left_in_order(seed: int, tmp_path: Path) -> None:
+def test_what_may_be_emitted_is_emitted_in_order(seed: int, tmp_path: Path) -> None:
     case, chance = ordered_case(seed), random.Random(seed)
     for number, policy in enumerate(POLICIES):
         clock = ManualClock(case.clock_ms[0])

@@ -101,7 +101,7 @@ def releases_of(asked: Asked, lateness_us: int, idle_after_ms: int | None, windo
 
 
 class Expected:
-    """What has left of a summary, by two oracles: which results did, and what they changed."""
+    """What an aggregation has emitted, by two oracles: which results it has read, and what they changed."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ def some_strategy(chance: random.Random) -> Strategy:
 
 
 @pytest.mark.parametrize("seed", PLAIN)
-def test_every_step_lets_out_what_changed_in_order(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_step_emits_what_changed_in_order(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
     asked, batches, idle = random_aggregation(chance), random_batches(chance), chance.choice((None, IDLE_MS))

@@ -176,7 +176,7 @@ def start(spark: SparkSession, job: Job) -> Any:
 
 
 def mischief(left: pa.Array, right: pa.Array) -> np.ndarray:
-    """True for every pair; the worker that first comes here while the marker is absent suffers what is told."""
+    """True for every pair; the first worker to come here without a marker does what the environment says."""
     marker = os.environ.get(MARKER)
     if marker is not None and _create(marker):
         if os.environ[MISCHIEF] == "die":

@@ -133,7 +133,7 @@ def test_a_silent_stream_is_not_waited_for_and_late_when_it_returns(feed: Callab
     assert [max(pair) for pair in in_file_order(place)] == [10, 12, 13, 13]
 
 
-def test_flush_lets_out_what_waits_in_a_running_query(feed: Callable[..., Feed], place: Place) -> None:
+def test_flush_emits_what_waits_in_a_running_query(feed: Callable[..., Feed], place: Place) -> None:
     orders, quotes = feed("o"), feed("q")
     orders.add((10, at(10), 1))
     quotes.add((5, at(5), 1))
@@ -270,7 +270,7 @@ def test_ordered_aggregates_say_when_and_end_as_unordered_ones(spark: SparkSessi
     assert nothing.count() == 0
 
 
-def test_distinct_rows_leave_at_their_first_time(feed: Callable[..., Feed], place: Place) -> None:
+def test_distinct_rows_are_emitted_at_their_first_time(feed: Callable[..., Feed], place: Place) -> None:
     orders, quotes = asynchronous(feed)
     seen: list[int] = []
     query = braid.join(

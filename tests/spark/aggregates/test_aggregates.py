@@ -110,7 +110,7 @@ def test_an_aggregate_without_groups_begins_with_nothing(feed: Callable[..., Fee
     assert seen == {0: [(0, None, 0)], 1: [], 2: [(2, Decimal("2.50"), 1)]}
 
 
-def test_each_step_lets_out_the_groups_it_changed_and_a_restart_goes_on(
+def test_each_step_emits_the_groups_it_changed_and_a_restart_goes_on(
     spark: SparkSession, feed: Callable[..., Feed], tmp_path: Path
 ) -> None:
     orders, quotes = feed("o"), feed("q")
@@ -153,7 +153,7 @@ def test_a_sliding_aggregate_forgets_and_says_so_once(feed: Callable[..., Feed],
     assert steps == [[(1, 1, 0.0)], [(1, 2, 5.0)], [(1, 0, None), (2, 1, 30.0)], [(2, 2, 61.0)]]
 
 
-def test_distinct_rows_leave_once(spark: SparkSession, feed: Callable[..., Feed], place: Place) -> None:
+def test_distinct_rows_are_emitted_once(spark: SparkSession, feed: Callable[..., Feed], place: Place) -> None:
     orders, quotes = feed("o"), feed("q")
     for first in (0, 3, 6):
         orders.add(*some(first))

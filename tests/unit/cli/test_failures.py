@@ -21,10 +21,10 @@ def failing(error: Exception) -> object:
 
 
 def test_an_error_is_printed_without_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "run_demo", failing(BraidError("It broke.", "here", "mend it")))
+    monkeypatch.setattr(main, "run_demo", failing(BraidError("It broke.", "here", "fix it")))
     result = RUNNER.invoke(main.app, ["demo"])
     assert result.exit_code == 1
-    assert result.stderr == "Error: It broke.\nhere\nHint: mend it\n"
+    assert result.stderr == "Error: It broke.\nhere\nHint: fix it\n"
 
 
 def test_other_errors_point_at_debug(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def block(name: str, stream: int, step: int, rows: int, min_time: int, max_time:
 
 
 class Simulation:
-    """Steps of one second each; merging is carried out as one slot would, expiry as a step does."""
+    """Steps of one second each; blocks are merged as one slot does it, expiry as a step does."""
 
     def __init__(self, made: JoinPlan) -> None:
         self.plan = made

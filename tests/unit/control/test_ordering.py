@@ -75,12 +75,12 @@ def test_the_modelled_share_needs_two_streams_a_window_and_pairs(seen: Pace, win
 
 @pytest.mark.parametrize("holds", ["rows", "results"])
 @pytest.mark.parametrize("share", [0.0, 0.9])
-def test_fixed_policies_hold_what_they_say(holds: Buffered, share: float) -> None:
+def test_fixed_policies_buffer_what_they_say(holds: Buffered, share: float) -> None:
     assert choose_buffered(Ordering("sync-filter", 0.3), waiting(holds, share), 1) == ("rows", ())
     assert choose_buffered(Ordering("filter-order", 0.3), waiting(holds, share), 1) == ("results", ())
 
 
-def test_adaptive_holds_results_from_alpha_on() -> None:
+def test_adaptive_buffers_results_from_alpha_on() -> None:
     assert choose_buffered(ADAPTIVE, waiting("rows", 0.29), 1) == ("rows", ())
     holds, said = choose_buffered(ADAPTIVE, waiting("rows", 0.3), 1)
     assert holds == "results"
@@ -95,7 +95,7 @@ def test_adaptive_returns_only_clearly_below_alpha() -> None:
     assert said == ("buffers rows: lookups take 0.20 of the time, less than 0.7 of alpha 0.3",)
 
 
-def test_an_alpha_of_zero_never_holds_rows_once_lookups_were_seen() -> None:
+def test_an_alpha_of_zero_never_buffers_rows_once_lookups_were_seen() -> None:
     eager = Ordering("adaptive", 0.0)
     assert choose_buffered(eager, waiting("rows", 0.0), 1)[0] == "results"
     assert choose_buffered(eager, waiting("results", 0.0), 1) == ("results", ())

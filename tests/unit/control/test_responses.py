@@ -6,7 +6,7 @@ from braid.control.responses import MAX_ARRIVALS, describe_waits, remember, resp
 from braid.state.order_state import Arrival
 
 
-def test_rows_leave_up_to_the_time_let_out_and_the_others_stay() -> None:
+def test_rows_are_emitted_up_to_a_time_and_the_others_stay() -> None:
     arrivals = (Arrival(1000, 8, (10, 20, 30, 40)), Arrival(2000, 3, (50, 60, 70)), Arrival(500, 2, (5, 6)))
     staying, waits = respond(arrivals, until_us=20, now_ms=3000)
     assert waits == [(2000, 4.0), (2500, 2.0)]
