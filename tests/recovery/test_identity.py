@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from braid.engine.restart.identity import identify, require_newest, settle
 from braid.errors import CorruptStateError, RestartError
 from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import STORED, Checkpoint
@@ -127,3 +128,39 @@ def test_the_option_accepts_no_other_change(tmp_path: Path) -> None:
     begun(tmp_path)
     with pytest.raises(RestartError, match="predicate"):
         InlineQuery(logical_plan(strict=True), str(tmp_path), accept_changed_functions=True)
+
+
+def test_of_two_queries_started_at_once_only_the_newer_one_runs(tmp_path: Path) -> None:
+    """The older one has written its record, but claims the checkpoint after the newer one has replaced the record."""
+    checkpoint = Checkpoint(LocalFiles(), f"{tmp_path}/checkpoint")
+
+    def find(strict: bool) -> Callable[[], Any]:
+        return lambda: identify(checkpoint, logical_plan(strict), "here")
+
+    older = settle(find(False)(), find(False), checkpoint)
+    again = settle(find(False)(), find(False), checkpoint)
+    require_newest(older, find(False), checkpoint)
+    require_newest(again, find(False), checkpoint)
+    newer = settle(find(True)(), find(True), checkpoint)
+    require_newest(newer, find(True), checkpoint)
+    for identity in (older, again):
+        with pytest.raises(RestartError, match="another query was started on it at the same moment"):
+            require_newest(identity, find(False), checkpoint)
+
+
+def test_a_query_that_was_planned_for_another_record_is_not_started(tmp_path: Path) -> None:
+    """While it started, a correction took the checkpoint over with other keys: its own plan has changed by that."""
+    query = InlineQuery(logical_plan(), str(tmp_path))
+    query.run(0, {"r": TABLE, "s": TABLE})
+    checkpoint = query.checkpoint
+    checkpoint.write_failure(1, "a predicate failed")
+    wanted = logical_plan(strict=True)
+
+    def find() -> Any:
+        return identify(checkpoint, wanted, "here")
+
+    mine = find()
+    record = {**mine.record, "only checked": [conjunct.sql for conjunct in wanted.conjuncts]}
+    checkpoint.write_query({"id": mine.id, **record}, mine.number)
+    with pytest.raises(RestartError, match="another query was started on it at the same moment"):
+        settle(mine, find, checkpoint)

@@ -19,7 +19,7 @@ from braid.control.idleness import SourceCheck
 from braid.control.ordering import Ordering
 from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
-from braid.engine.restart.identity import identify, settle
+from braid.engine.restart.identity import identify, require_newest, settle
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
 from braid.optimizer.strategies import Auto, Strategy
@@ -62,9 +62,10 @@ class InlineQuery:
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
         self.cluster = InlineCluster(logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
-        settle(identity, find, self.checkpoint)
+        identity = settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
+        require_newest(identity, find, self.checkpoint)
         self.steps = StepRunner(
             plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering
         )

@@ -55,8 +55,26 @@ def settle(
         begun = identity.replaces and checkpoint.stored()
         if not begun and _write(identity, checkpoint, {**identity.record, **(beside or {})}):
             break
-        identity = find()
+        found = find()
+        if found.plan != identity.plan:
+            raise _overtaken(checkpoint)
+        identity = found
     return identity
+
+
+def require_newest(identity: Identity, find: Callable[[], Identity], checkpoint: Checkpoint) -> None:
+    """After the claim: refuse to run if another query has made the checkpoint its own since this one did."""
+    found = find()
+    if found.record is not None or found.plan != identity.plan:
+        raise _overtaken(checkpoint)
+
+
+def _overtaken(checkpoint: Checkpoint) -> RestartError:
+    return RestartError(
+        f"The query cannot start on the checkpoint {checkpoint.path}: another query was started on it at the same "
+        "moment.",
+        hint="Decide which of them is to use the checkpoint, and start that one again: nothing is lost.",
+    )
 
 
 def _write(identity: Identity, checkpoint: Checkpoint, record: dict[str, Any]) -> bool:

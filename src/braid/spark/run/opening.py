@@ -14,7 +14,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.engine.restart.consistency import claim_for
-from braid.engine.restart.identity import identify, settle
+from braid.engine.restart.identity import identify, require_newest, settle
 from braid.engine.sinks import Sink
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -59,6 +59,7 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
         identity = settle(identity, find, checkpoint, aggregation_record(plan))
         sink = job.sink.make(identity.id, not checkpoint.stored())
         owner = claim_for(checkpoint, sink, str(uuid.uuid4()), int(time.time() * 1000))
+        require_newest(identity, find, checkpoint)
     except BaseException:  # Ctrl-C too: the cluster keeps blocks in Spark's memory until it is closed
         cluster.close()
         raise
