@@ -66,8 +66,9 @@ class ProbeCommand(Command[ProbeReport]):
     """Join the rows of a step: run rounds `first_round` to `last_round` of every probe order.
 
     Probe orders end together, in the last round. `blocks` are what is probed, and what probes: the live blocks and the
-    step's own. `exchanged` are the files of the previous round; `admission` says which rows start and what they see.
-    `watched`: note the calls of users' functions, in a job that is retried because a worker died.
+    step's own. The first job gathers: a slot reads the rows of its units in the ingest files of `gathers`, and stores
+    them as its own block. `exchanged` are the files of the previous round; `admission` says which rows start and what
+    they see. `watched`: note the calls of users' functions, in a job that is retried because a worker died.
     """
 
     reports = ProbeReport
@@ -82,6 +83,7 @@ class ProbeCommand(Command[ProbeReport]):
     exchanged: tuple[str, ...]
     admission: Admission
     rank_indexes: tuple[RankIndexFile, ...] = ()
+    gathers: tuple[Merge, ...] = ()
     aggregate_parts: int = 0
     watched: bool = False
 

@@ -49,7 +49,7 @@ def delta_of(
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
         blocks=tuple(
-            stored_block(report.block, report.stream, (step, step), layout.epoch)
+            stored_block(report.block, report.stream, (step, step), layout.epoch, is_sorted=not layout.by_key)
             for report in reports
             if report.block is not None
         ),

@@ -5,12 +5,14 @@ One job runs all rounds where routes stay in their slots; otherwise each round i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
 from braid.control.fanouts import LookupCounts
 from braid.control.keeping import decide_rewrites, split_expired
+from braid.control.merging import Merge
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
 from braid.engine.ordered.keeper import admission_of
@@ -25,9 +27,11 @@ from braid.state.order_state import RankIndexFile
 
 @dataclass(frozen=True)
 class Found:
-    """What the probe jobs of a step found: reports, merged and intermediate blocks, and files no longer needed."""
+    """What the probe jobs of a step found: reports, stored, merged and intermediate blocks, and files not needed."""
 
     reports: tuple[ProbeReport, ...] = ()
+    stored: tuple[Block, ...] = ()
+    gathered: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
     merged: tuple[str, ...] = ()
     exchanged: tuple[str, ...] = ()
@@ -80,15 +84,35 @@ def look_up(
     found = Found()
     if any(command.admission.starting(block) for block in command.blocks):
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
-        found = run_rounds(plan, cluster, replace(command, merges=merges))
+        gathers = _gathers(delta)
+        found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
     resting = (block for block in live if block.file not in set(found.merged))
+    ingested = (block for block in delta.blocks if block.file not in set(found.gathered))
     return LookedUp(
         plan=plan,
         found=found,
-        blocks=(*resting, *found.blocks, *delta.blocks, *found.intermediate),
-        dropped=(*(block.file for block in (*gone, *useless)), *rebuilt.exchanged, *found.merged, *found.exchanged),
+        blocks=(*resting, *found.blocks, *ingested, *found.stored, *found.intermediate),
+        dropped=(
+            *(block.file for block in (*gone, *useless)),
+            *rebuilt.exchanged,
+            *found.merged,
+            *found.exchanged,
+            *found.gathered,
+        ),
         exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
+
+
+def _gathers(delta: DeltaRecord) -> tuple[Merge, ...]:
+    """The ingest files of each stream, whose rows the slots store as blocks of their own.
+
+    Rows that were recorded under another layout stay where they are: a corrected query visits all of them.
+    """
+    files: dict[int, list[str]] = defaultdict(list)
+    for block in delta.blocks:
+        if block.epoch == delta.layout.epoch:
+            files[block.stream].append(block.file)
+    return tuple(Merge(stream, tuple(names), delta.layout.epoch, None) for stream, names in sorted(files.items()))
 
 
 def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
@@ -119,23 +143,36 @@ def _probe_command(
 
 def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
     """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
+    gathered = tuple(file for gather in command.gathers for file in gather.files)
     reports: list[ProbeReport] = []
     exchanged: tuple[str, ...] = ()
     for first, last in job_rounds(plan, cluster, command):
         merges = command.merges if last == command.rounds - 1 else ()
         job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
         answers = cluster.run(job)
+        if first == 0:
+            command = _after_gathering(command, answers)
         exchanged = tuple(report.exchanged.file for report in answers if report.exchanged is not None)
         reports += answers
     written = [report.exchanged for report in reports if report.exchanged is not None]
     return Found(
         reports=tuple(reports),
+        stored=tuple(block for report in reports for block in report.stored),
+        gathered=gathered,
         blocks=tuple(block for report in reports for block in report.merged),
         merged=tuple(file for merge in command.merges for file in merge.files),
         exchanged=tuple(block.file for block in written),
         exchanged_bytes=sum(block.size for block in written),
         intermediate=tuple(block for report in reports for block in report.intermediate),
     )
+
+
+def _after_gathering(command: ProbeCommand, answers: Sequence[ProbeReport]) -> ProbeCommand:
+    """The command of later jobs: the blocks that the slots have stored take the place of the ingest files."""
+    gathered = {file for gather in command.gathers for file in gather.files}
+    kept = (block for block in command.blocks if block.file not in gathered)
+    stored = (block for answer in answers for block in answer.stored)
+    return replace(command, blocks=(*kept, *stored), gathers=())
 
 
 def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[tuple[int, int]]:

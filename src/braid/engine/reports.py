@@ -101,7 +101,11 @@ class Output:
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """The work of a slot in a probe job, and the blocks it wrote: merged, intermediate and exchanged rows."""
+    """The work of a slot in a probe job, and the blocks it wrote.
+
+    `stored` are the step's own rows of its units, gathered; `merged` and `intermediate` rows, and those exchanged with
+    the next round.
+    """
 
     slot: int
     host: str
@@ -109,6 +113,7 @@ class ProbeReport:
     cpu: float
     units: tuple[UnitCounts, ...]
     lookups: tuple[LookupCounts, ...]
+    stored: tuple[Block, ...]
     merged: tuple[Block, ...]
     intermediate: tuple[Block, ...]
     exchanged: WrittenBlock | None = None

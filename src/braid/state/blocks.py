@@ -1,6 +1,6 @@
 """Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
 
-    magic | segment | segment | ... | footer (JSON) | footer length | footer checksum | magic
+    magic | segment | segment | ... | footer | footer length | footer checksum | magic
 
 A segment is one Arrow IPC stream holding one record batch, aligned so that a memory map of the file is the
 data itself. The footer lists the segments; nothing outside the file is needed to read it. A reader checks the
@@ -9,11 +9,13 @@ footer when it opens the file and a segment when it first uses it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
@@ -21,9 +23,22 @@ from braid.errors import CorruptStateError
 from braid.state.files import Files
 from braid.state.outputs import output_stack
 
-MAGIC = b"BRAIDBK1"
+MAGIC = b"BRAIDBK2"
 ALIGNMENT = 64
 TAIL_BYTES = 8 + 8 + len(MAGIC)
+# The footer has an entry of fixed size for each segment, so a reader that needs few of many segments parses none.
+ENTRY = np.dtype(
+    [
+        ("unit", "<i8"),
+        ("route", "<i8"),
+        ("offset", "<i8"),
+        ("length", "<i8"),
+        ("rows", "<i8"),
+        ("min_time", "<i8"),
+        ("max_time", "<i8"),
+        ("checksum", "<u8"),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,7 @@ class Segment:
     rows: int
     min_time: int
     max_time: int
-    checksum: str
+    checksum: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ class BlockWriter:
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
         data = sink.getvalue()
-        checksum = xxhash.xxh3_64_hexdigest(memoryview(data))
+        checksum = xxhash.xxh3_64_intdigest(memoryview(data))
         self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
         self._write(memoryview(data))
 
@@ -87,7 +102,7 @@ class BlockWriter:
         """Complete the block; None if nothing was written."""
         if self._file is None:
             return None
-        footer = json.dumps({"segments": [asdict(segment) for segment in self.segments]}).encode()
+        footer = np.array([tuple(vars(segment).values()) for segment in self.segments], ENTRY).tobytes()
         self._write(footer)
         self._write(len(footer).to_bytes(8, "little"))
         self._write(xxhash.xxh3_64_digest(footer))
@@ -126,41 +141,42 @@ class BlockReader:
         self._buffer = buffer
         self._path = path
         self._checked: set[int] = set()
-        self.segments = self._read_footer()
+        self._footer = self._read_footer()
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        return [Segment(*entry) for entry in self._footer.tolist()]
 
     def segments_of(self, units: Iterable[int] | None = None, routes: Iterable[int] | None = None) -> list[Segment]:
         """The segments stored at the given units, or labelled with the given routes; all by default."""
-        wanted_units = None if units is None else set(units)
-        wanted_routes = None if routes is None else set(routes)
-        return [
-            segment
-            for segment in self.segments
-            if (wanted_units is None or segment.unit in wanted_units)
-            and (wanted_routes is None or segment.route in wanted_routes)
-        ]
+        wanted = np.ones(len(self._footer), bool)
+        for name, numbers in (("unit", units), ("route", routes)):
+            if numbers is not None:
+                wanted &= np.isin(self._footer[name], list(numbers))
+        return [Segment(*entry) for entry in self._footer[wanted].tolist()]
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""
         data = self._buffer.slice(segment.offset, segment.length)
         if segment.offset not in self._checked:
-            if xxhash.xxh3_64_hexdigest(memoryview(data)) != segment.checksum:
+            if xxhash.xxh3_64_intdigest(memoryview(data)) != segment.checksum:
                 raise self._corrupt(f"the segment at byte {segment.offset} fails its checksum")
             self._checked.add(segment.offset)
         with pa.ipc.open_stream(data) as stream:
             return stream.read_next_batch()
 
-    def _read_footer(self) -> list[Segment]:
+    def _read_footer(self) -> npt.NDArray[np.void]:
         size = self._buffer.size
         tail = self._buffer.slice(max(0, size - TAIL_BYTES)).to_pybytes()
         if size < TAIL_BYTES + len(MAGIC) or not tail.endswith(MAGIC):
             raise self._corrupt("it is truncated")
         length = int.from_bytes(tail[:8], "little")
-        if length > size - TAIL_BYTES:
+        if length > size - TAIL_BYTES or length % ENTRY.itemsize:
             raise self._corrupt("its footer is damaged")
         footer = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
         if xxhash.xxh3_64_digest(footer) != tail[8:16]:
             raise self._corrupt("its footer fails its checksum")
-        return [Segment(**entry) for entry in json.loads(footer)["segments"]]
+        return np.frombuffer(footer, ENTRY)
 
     def _corrupt(self, what: str) -> CorruptStateError:
         return CorruptStateError(

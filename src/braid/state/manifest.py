@@ -19,7 +19,8 @@ class Block:
     """A live block: rows of one stream or intermediate result that were stored in steps `first_step` to `last_step`.
 
     `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. The rows of a
-    `buffered` block that are newer than the frontier of ordered results have not probed yet.
+    `buffered` block that are newer than the frontier of ordered results have not probed yet. Rows that are not sorted
+    yet (`is_sorted`) are sorted where they are read.
     """
 
     file: str
@@ -33,6 +34,7 @@ class Block:
     min_time: int
     max_time: int
     buffered: bool = False
+    is_sorted: bool = True
 
 
 def stored_block(
@@ -42,6 +44,7 @@ def stored_block(
     epoch: int,
     units: tuple[int, ...] | None = None,
     buffered: bool = False,
+    is_sorted: bool = True,
 ) -> Block:
     """A written block as a live one, with rows of these first and last steps."""
     first, last = steps
@@ -57,6 +60,7 @@ def stored_block(
         min_time=written.min_time,
         max_time=written.max_time,
         buffered=buffered,
+        is_sorted=is_sorted,
     )
 
 

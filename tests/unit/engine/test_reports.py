@@ -29,6 +29,7 @@ PROBE = ProbeReport(
     cpu=0.25,
     units=(UnitCounts(0, 3, 0.1, 1, 2, 3, 4, 5, 6, 7),),
     lookups=(LookupCounts(0, 1, 2, 3, 4, 0.5, 6),),
+    stored=(),
     merged=(Block("m", 0, 1, 2, 0, (1, 2), 3, 4, 5, 6),),
     intermediate=(),
     exchanged=WRITTEN,

@@ -19,7 +19,7 @@ from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
 from braid.engine.tasks.sampling import KeySample
 from braid.engine.tasks.segments import column_types
-from braid.engine.tasks.storing import common_keys, sorted_segments
+from braid.engine.tasks.storing import common_keys, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
@@ -165,7 +165,10 @@ class IngestTask:
         if keys is not None:
             self._sample.add(keys, rows)
         placed = store_at(self._command.layout, stream, keys, rows.length, self._command.step + self._block.rows)
-        for segment in sorted_segments(plan, stream, rows, placed):
+        # Where routes depend on keys, a slot sorts the rows of its units. Elsewhere all slots probe with all rows, and
+        # rows that are sorted here are compared with nearly the same stored ones.
+        segments = placed_segments if self._command.layout.by_key else sorted_segments
+        for segment in segments(plan, stream, rows, placed):
             self._block.add(*segment)
 
 

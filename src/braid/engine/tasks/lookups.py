@@ -63,11 +63,21 @@ class Earlier:
 
 
 class SlotLookups:
-    """The lookups of one slot in one job."""
+    """The lookups of one slot in one job; `own` are the blocks that it has gathered from the ingest files."""
 
-    def __init__(self, command: ProbeCommand, slot: int, slots: int, store: SegmentStore, keep: Keep) -> None:
+    def __init__(
+        self,
+        command: ProbeCommand,
+        own: tuple[Block, ...],
+        slot: int,
+        slots: int,
+        store: SegmentStore,
+        keep: Keep,
+    ) -> None:
         self.plan: JoinPlan = store.plan
         self._command = command
+        self._blocks = (*command.blocks, *own)
+        self._gathered = {file for gather in command.gathers for file in gather.files}
         self._store = store
         self._slot = slot
         self._slots = slots
@@ -148,18 +158,19 @@ class SlotLookups:
                 for segment in self._store.reader(name).segments_of([delta_stream], wanted):
                     yield _Arriving(name, segment, segment.route, None)
             return
-        for block in self._command.blocks:
+        for block in self._blocks:
             span = self._command.admission.starting(block) if block.stream == delta_stream else None
             if span is not None:
                 yield from self._starting(block, span, wanted)
 
     def _starting(self, block: Block, span: tuple[int, int], routes: set[int] | None) -> Iterator[_Arriving]:
         """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
-        layout, segments = self._layouts[block.epoch], self._store.reader(block.file).segments
-        for segment in segments:
-            if block.epoch == self._command.layouts[-1].epoch:
-                if routes is None or segment.route in routes:
-                    yield _Arriving(block.file, segment, segment.route, span)
+        layout, is_newest = self._layouts[block.epoch], block.epoch == self._command.layouts[-1].epoch
+        for segment in self._store.reader(block.file).segments_of(None, routes if is_newest else None):
+            if block.file in self._gathered and segment.unit in self._owned[block.epoch]:
+                continue
+            if is_newest:
+                yield _Arriving(block.file, segment, segment.route, span)
             elif is_primary(layout, block.stream, segment.unit):
                 yield _Arriving(block.file, segment, EVERYWHERE, span)
 
@@ -180,7 +191,8 @@ class SlotLookups:
         for probe_order, probe, entry in self._entering() if layout.kind == "biclique" else ():
             side = self.plan.members(probe.stream)[0]
             visited = [unit for unit in self._owned[layout.epoch].values() if side in unit.streams]
-            for arriving in self._arriving_segments(probe_order, entry, None):
+            routes = {route for unit in visited for route in unit.routes}
+            for arriving in self._arriving_segments(probe_order, entry, routes):
                 for unit in visited:
                     if arriving.route in (EVERYWHERE, *unit.routes):
                         sent[layout.epoch, unit.number] += arriving.segment.length
@@ -247,7 +259,7 @@ class SlotLookups:
         known = self._targets.get((delta_stream, stream))
         if known is None:
             by_routes: dict[frozenset[int] | None, list[tuple[Block, StoredSegment, Unit]]] = defaultdict(list)
-            for block in self._command.blocks:
+            for block in self._blocks:
                 if block.stream == stream and self._seen_until(block, delta_stream) is not None:
                     for route, segment, unit in self._owned_segments(block):
                         by_routes[self._visitors(block.epoch, route)].append((block, segment, unit))
@@ -265,11 +277,13 @@ class SlotLookups:
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of older layouts only the primary copies."""
+        if block.file in self._gathered:
+            return
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if block.units is not None and not owned.keys() & set(block.units):
             return
         newest = self._command.layouts[-1]
-        is_sorted = layout.stored_as == newest.stored_as
+        is_sorted = block.is_sorted and layout.stored_as == newest.stored_as
         for segment in self._store.reader(block.file).segments_of(owned):
             if layout == newest or is_primary(layout, block.stream, segment.unit):
                 stored = self._store.stored(block.file, segment, block.stream, is_sorted=is_sorted)
@@ -278,7 +292,7 @@ class SlotLookups:
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes stored at each of this slot's units, the step's own included."""
         totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for block in self._command.blocks:
+        for block in (block for block in self._blocks if block.file not in self._gathered):
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
                 rows, size = totals[block.epoch, segment.unit]
                 totals[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)

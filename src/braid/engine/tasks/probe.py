@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from braid.control.merging import Merge
 from braid.engine.commands import ProbeCommand
 from braid.engine.reports import Output, ProbeReport, UnitCounts
 from braid.engine.tasks.exchange import ExchangedRows
@@ -61,9 +62,11 @@ class SlotProbe:
         self._name = probe_name(task, command)
         self._began, self._began_cpu = time.monotonic(), time.process_time()
         self._store = segment_store(self._plan, task.locations, command.run)
+        self._store.use(self._files_read(), command.step)
+        self._stored = self._gather()
         files, path = task.block_path(self._name)
         self._intermediate = IntermediateRows(self._plan, command, files, path, command.step + task.slot)
-        self._lookups = SlotLookups(command, task.slot, task.slots, self._store, self._intermediate.add)
+        self._lookups = SlotLookups(command, self._stored, task.slot, task.slots, self._store, self._intermediate.add)
 
     @property
     def gives_results(self) -> bool:
@@ -76,9 +79,6 @@ class SlotProbe:
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (delta stream, route, pairs)."""
-        command = self._command
-        files = [block.file for block in command.blocks] + [index.file for index in command.rank_indexes]
-        self._store.use([*files, *command.exchanged], command.step)
         return self._lookups.run()
 
     def joined(self, delta_stream: int) -> tuple[int, ...]:
@@ -102,7 +102,8 @@ class SlotProbe:
 
     def report(self) -> ProbeReport:
         """After the lookups: merge the due blocks, and report the work."""
-        merged = [self._merge(number) for number in range(len(self._command.merges))]
+        merges = self._command.merges
+        merged = [self._merge(merge, f"m{number}") for number, merge in enumerate(merges)]
         cpu = time.process_time() - self._began_cpu
         return ProbeReport(
             slot=self._task.slot,
@@ -111,6 +112,7 @@ class SlotProbe:
             cpu=cpu,
             units=self._unit_counts(cpu),
             lookups=self._lookups.counts(),
+            stored=self._stored,
             merged=tuple(block for block in merged if block is not None),
             intermediate=self._intermediate.close(),
         )
@@ -130,15 +132,26 @@ class SlotProbe:
             for place in sorted({*stored, *received})
         )
 
-    def _merge(self, number: int) -> Block | None:
-        merge = self._command.merges[number]
+    def _files_read(self) -> list[str]:
+        command = self._command
+        files = [block.file for block in command.blocks] + [index.file for index in command.rank_indexes]
+        return [*files, *command.exchanged]
+
+    def _gather(self) -> tuple[Block, ...]:
+        """The step's rows of this slot's units, sorted and stored as one block for each stream."""
+        gathered = [self._merge(gather, f"g{number}") for number, gather in enumerate(self._command.gathers)]
+        blocks = tuple(block for block in gathered if block is not None)
+        self._store.use([block.file for block in blocks], self._command.step)
+        return blocks
+
+    def _merge(self, merge: Merge, suffix: str) -> Block | None:
         layouts = {layout.epoch: layout for layout in self._command.layouts}
         layout = layouts[merge.epoch]
         side = self._plan.members(merge.stream)[0]
         units = [unit for unit in units_of(layout, len(self._plan.streams)) if side in unit.streams]
         owned = {unit.number for unit in units if slot_of(unit, self._task.slots) == self._task.slot}
         inputs = [block for block in self._command.blocks if block.file in merge.files]
-        files, path = self._task.block_path(f"{self._name}-m{number}.block")
+        files, path = self._task.block_path(f"{self._name}-{suffix}.block")
         if merge.into is not None:
             return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self._store, files, path)
         return merge_blocks(merge, owned, inputs, self._store, files, path)

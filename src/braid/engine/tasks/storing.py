@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,24 @@ def sorted_segments(
     """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
     for piece in _placed_pieces(rows, placed):
         yield from _sorted_piece(plan, stream, rows, piece)
+
+
+def placed_segments(
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
+) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
+    """The rows of each unit and route, as (unit, route, batch, oldest, newest); not sorted: the slots sort them."""
+    for piece in _placed_pieces(rows, placed):
+        spread = int(piece.routes.max()) + 1
+        place = piece.units * spread + piece.routes
+        positions = np.argsort(place, kind="stable")
+        own = rows.take(positions if piece.rows is None else piece.rows[positions])
+        place = place[positions]
+        starts = np.concatenate(([0], np.flatnonzero(place[1:] != place[:-1]) + 1))
+        times, batch = row_times(plan, stream, own), own.to_batch()
+        oldest, newest = np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
+        for number, (start, stop) in enumerate(pairwise([*starts.tolist(), len(place)])):
+            unit, route = divmod(int(place[start]), spread)
+            yield unit, route, batch.slice(start, stop - start), int(oldest[number]), int(newest[number])
 
 
 def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:

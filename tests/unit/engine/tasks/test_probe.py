@@ -1,0 +1,89 @@
+"""A slot gathers the step's rows of its units into one block; lookups do not depend on the number of ingest tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from braid.kernels import join as kernel
+from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
+from braid.testing import Draft, InlineQuery
+from braid.testing.expressions import equal
+
+SLOTS = 3
+STRATEGIES: list[Strategy] = [Partitioned(6), Biclique((3, 3), (3, 3)), Biclique((2, 4)), Matrix(2, 2)]
+
+
+def query(directory: Path, strategy: Strategy, ingest_tasks: int) -> InlineQuery:
+    draft = Draft()
+    r = draft.stream("r", {"k": "bigint"}, window_us=1000, lateness_us=None)
+    s = draft.stream("s", {"k": "bigint"}, window_us=1000, lateness_us=None)
+    draft.on(equal(r["k"], s["k"]))
+    return InlineQuery(draft.logical_plan(), str(directory), strategy=strategy, slots=SLOTS, ingest_tasks=ingest_tasks)
+
+
+def rows(seed: int) -> dict[str, pa.Table]:
+    chance = np.random.default_rng(seed)
+    return {
+        name: pa.table(
+            {
+                "ts": pa.array(chance.integers(seed * 10, seed * 10 + 10, 60), pa.timestamp("us", "UTC")),
+                "k": pa.array(chance.integers(0, 12, 60)),
+            }
+        )
+        for name in ("r", "s")
+    }
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.describe())
+def test_a_step_leaves_one_block_for_each_slot_and_stream(strategy: Strategy, tmp_path: Path) -> None:
+    joined = query(tmp_path, strategy, ingest_tasks=5)
+    joined.run(0, rows(0))
+    manifest = joined.steps.manifest
+    owners = [(block.stream, block.units) for block in manifest.blocks]
+    assert len(owners) == len(set(owners)) <= 2 * SLOTS
+    assert all(units is not None for _, units in owners)
+    copies = 2 if isinstance(strategy, Matrix) else 1
+    assert sum(block.rows for block in manifest.blocks) == 120 * copies
+
+
+def test_ingest_files_are_deleted_after_the_next_step(tmp_path: Path) -> None:
+    joined = query(tmp_path, Partitioned(3), ingest_tasks=4)
+    joined.run(0, rows(0))
+    ingest_files = set(joined.steps.manifest.dropped)
+    assert len(ingest_files) == 8
+    stored = tmp_path / "checkpoint" / "blocks"
+    assert ingest_files <= {path.name for path in stored.iterdir()}, "the step before may still be needed"
+    joined.run(1, rows(1))
+    assert not ingest_files & {path.name for path in stored.iterdir()}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[:2], ids=lambda strategy: strategy.describe())
+def test_lookups_do_not_depend_on_the_number_of_ingest_tasks(
+    strategy: Strategy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[int] = []
+    for tasks in (1, 6):
+        count = _count_matches(monkeypatch)
+        joined = query(tmp_path / str(tasks), strategy, tasks)
+        for number in range(3):
+            joined.run(number, rows(number))
+        looked_up.append(count[0])
+        monkeypatch.undo()
+    assert looked_up[0] == looked_up[1] > 0
+
+
+def _count_matches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    match: Any = kernel.match
+    count = [0]
+
+    def counted(*arguments: Any) -> Any:
+        count[0] += 1
+        return match(*arguments)
+
+    monkeypatch.setattr("braid.engine.tasks.lookups.match", counted)
+    return count
