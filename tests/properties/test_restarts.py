@@ -16,7 +16,7 @@ from tests.budget import seeds
 from tests.properties.query_changes import CHANGES, Change
 from tests.properties.restarts import Asked, expected, newest, random_query, some_batches
 
-SEEDS = seeds(0, 150)
+SEEDS = seeds(0, 300)
 BATCHES = 4
 
 

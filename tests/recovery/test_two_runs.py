@@ -23,7 +23,7 @@ from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of
 
 PER_TEST = 40
-SEEDS = seeds(9000, 160)
+SEEDS = seeds(9000, 320)
 
 
 @pytest.fixture(autouse=True)
