@@ -147,8 +147,8 @@ def lay_wire(wire: Tripwire) -> None:
     for name in WATCHED:
         setattr(LocalFiles, name, wire.around(name, getattr(LocalFiles, name), lambda _, path, *rest: str(path)))
     os.link = wire.around("link", os.link, lambda source, target: str(target))
-    for name in ("ingest", "probe"):
-        setattr(SparkCluster, name, wire.around(name, getattr(SparkCluster, name), lambda *_: ""))
+    for phase, name in (("ingest", "ingest"), ("probe", "run")):
+        setattr(SparkCluster, name, wire.around(phase, getattr(SparkCluster, name), lambda *_: ""))
     StepRunner.run = wire.around("step", StepRunner.run, lambda *_: "")
 
 

@@ -18,12 +18,13 @@ from pyspark.sql import SparkSession
 
 from braid.errors import BraidError, CorruptStateError, RecoveryError, StorageError
 from braid.state.checkpoint import Checkpoint
-from braid.state.files import Files
+from braid.state.files import Files, LocalFiles
 from braid.state.manifest import Move
 from tests.recovery.job import Job, build, start
 from tests.recovery.scenario import BAND, Inputs, check_answer, expected, feed, make_inputs, read_results
 
 FILES, SEEDED = 5, 3
+BLOCKS = "blocks/*"
 Damage = Callable[[Path], Path]
 
 
@@ -69,17 +70,25 @@ def _die_with_staged(_: Checkpoint, moves: Iterable[Move], outside: Files) -> No
         raise BraidError("the end")
 
 
-def newest(directory: Path, pattern: str) -> Path:
-    return max(directory.glob(pattern))
+def newest(checkpoint: Path, pattern: str) -> Path:
+    """The newest file that is still needed: a block that a record names, or the last record."""
+    if pattern != BLOCKS:
+        return max(checkpoint.glob(pattern))
+    records = Checkpoint(LocalFiles(), str(checkpoint))
+    manifest = records.last_manifest()
+    assert manifest is not None
+    delta = records.read_delta(manifest)
+    needed = manifest.blocks if delta is None else delta.blocks
+    return checkpoint / "blocks" / max(block.file for block in needed)
 
 
 def flip(pattern: str, position: float) -> Damage:
-    """Change one byte at a share of the file's length."""
+    """Change one byte: at a share of the file's length, or at a negative distance from its end."""
 
     def damage(checkpoint: Path) -> Path:
         path = newest(checkpoint, pattern)
         data = bytearray(path.read_bytes())
-        data[int(len(data) * position)] ^= 0x40
+        data[int(len(data) * position) if position >= 0 else int(position)] ^= 0x40
         path.write_bytes(data)
         return path
 
@@ -105,11 +114,11 @@ def remove(pattern: str) -> Damage:
 
 
 DAMAGES = {
-    "a byte of a block": ("stopped", flip("blocks/*", 0.2), ["The state block", "is corrupt", "fails its checksum"]),
-    "a byte of a block's footer": ("stopped", flip("blocks/*", 0.9), ["The state block", "its footer"]),
-    "half a block": ("stopped", cut_off("blocks/*", 0.5), ["The state block", "is corrupt: it is truncated"]),
-    "no block": ("stopped", remove("blocks/*"), ["The state block", "is missing"]),
-    "a byte of a new block": ("cut", flip("blocks/*", 0.2), ["The state block", "fails its checksum"]),
+    "a byte of a block": ("stopped", flip(BLOCKS, 0.2), ["The state block", "is corrupt", "fails its checksum"]),
+    "a byte of a block's footer": ("stopped", flip(BLOCKS, -40), ["The state block", "its footer"]),
+    "half a block": ("stopped", cut_off(BLOCKS, 0.5), ["The state block", "is corrupt: it is truncated"]),
+    "no block": ("stopped", remove(BLOCKS), ["The state block", "is missing"]),
+    "a byte of a new block": ("cut", flip(BLOCKS, 0.2), ["The state block", "fails its checksum"]),
     "half a manifest": ("stopped", cut_off("manifests/*", 0.5), ["The manifest", "fails its checksum"]),
     "a byte of a manifest": ("stopped", flip("manifests/*", 0.7), ["The manifest", "fails its checksum"]),
     "a byte of a delta record": ("cut", flip("deltas/*", 0.5), ["The delta record", "fails its checksum"]),

@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
-from braid.engine.commands import ProbeCommand
+from braid.engine.commands import Command
 from braid.engine.sinks import STAGING
 from braid.errors import BraidError, CorruptStateError, RecoveryError, StorageError
 from braid.spark.cluster import SparkCluster
@@ -111,7 +111,7 @@ def test_a_missing_block_is_named_and_the_query_continues_when_it_is_back(
     """The first run is cut short when its last batch is taken in; no worker has a copy of that batch's blocks."""
     job = make_job(inputs, "cut")
     with monkeypatch.context() as patch:
-        patch.setattr(SparkCluster, "probe", die_in_last_step(SparkCluster.probe))
+        patch.setattr(SparkCluster, "run", die_in_last_step(SparkCluster.run))
         with pytest.raises(BraidError, match="the end"):
             start(spark, job).awaitTermination()
     checkpoint = Checkpoint(*locate(job.checkpoint))
@@ -131,11 +131,11 @@ def test_a_missing_block_is_named_and_the_query_continues_when_it_is_back(
     check_answer(inputs, job, store)
 
 
-def die_in_last_step(probe: Callable[..., Any]) -> Callable[..., Any]:
-    def dying(self: SparkCluster, order: ProbeCommand) -> Any:
-        if order.step == FILES - 1:
+def die_in_last_step(run: Callable[..., Any]) -> Callable[..., Any]:
+    def dying(self: SparkCluster, command: Command[Any]) -> Any:
+        if command.step == FILES - 1:
             raise BraidError("the end")
-        return probe(self, order)
+        return run(self, command)
 
     return dying
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -179,11 +180,12 @@ def _join(spark: SparkSession, places: Places, feeding: _Feeding, console: Conso
 
 def _show_steps(steps: Iterator[dict[str, Any]], places: Places, totals: Totals, console: Console) -> None:
     """A line for every step, on the screen and in the log; below them, on a terminal, the progress of the run."""
-    with places.steps.open("a") as log, Live(console=console, refresh_per_second=8, transient=True) as live:
+    live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+    with places.steps.open("a") as log, live or nullcontext():
         for line in chain([step_header()], _counted(steps, totals)):
             print(line, file=log, flush=True)
             console.print(line, highlight=False, soft_wrap=True)
-            if console.is_terminal:
+            if live is not None:
                 live.update(live_view(totals))
     console.print(RATES, style="dim")
 

@@ -84,7 +84,7 @@ def test_the_demo_continues_and_finds_every_encounter(java: None, tmp_path: Path
     assert "Checked by brute force: 1,000 taxi reports with each of" in words
     assert "The join found the same" in words
     assert "There are two rates. That of a step:" in words
-    assert steps_in(first) == steps_in((directory / "steps.log").read_text()) == [0]
+    assert steps_in(first) == steps_in((directory / "steps.log").read_text()) == [0], first
     assert len(list((directory / "feeds" / "taxi").glob("*.parquet"))) == 1
     results = joined(directory)
     assert len(results) > 100
