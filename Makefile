@@ -51,11 +51,11 @@ format: $(TOOLS) ## Fix what ruff can fix
 	$(BIN)/ruff format .
 
 .PHONY: test
-test: $(TOOLS) java ## Every test: about 12 min (PYTEST_ARGS="-k name" to choose)
+test: $(TOOLS) java ## Every test: about 15 min (PYTEST_ARGS="-k name" to choose)
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: $(TOOLS) ## Every test that needs no Spark: about 4 min
+test-fast: $(TOOLS) ## Every test that needs no Spark: about 5 min
 	$(BIN)/python -m pytest $(PARALLEL) -m "not spark" $(PYTEST_ARGS)
 
 ##@ Try to break it, measure it
