@@ -27,16 +27,18 @@ from braid.state.order_state import RankIndexFile
 
 @dataclass(frozen=True)
 class Found:
-    """What the probe jobs of a step found: reports, stored, merged and intermediate blocks, and files not needed."""
+    """What the probe jobs of a step found: reports, new blocks, and files that are no longer needed.
+
+    New blocks have the step's own rows, merged rows and intermediate results. The files are those that were gathered,
+    merged, or exchanged between rounds.
+    """
 
     reports: tuple[ProbeReport, ...] = ()
     stored: tuple[Block, ...] = ()
-    gathered: tuple[str, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    merged: tuple[str, ...] = ()
-    exchanged: tuple[str, ...] = ()
-    exchanged_bytes: int = 0
+    merged: tuple[Block, ...] = ()
     intermediate: tuple[Block, ...] = ()
+    unneeded: frozenset[str] = frozenset()
+    exchanged_bytes: int = 0
 
     @property
     def lookups(self) -> Iterator[LookupCounts]:
@@ -86,19 +88,12 @@ def look_up(
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
         gathers = _gathers(delta)
         found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
-    resting = (block for block in live if block.file not in set(found.merged))
-    ingested = (block for block in delta.blocks if block.file not in set(found.gathered))
+    kept = (block for block in (*live, *delta.blocks) if block.file not in found.unneeded)
     return LookedUp(
         plan=plan,
         found=found,
-        blocks=(*resting, *found.blocks, *ingested, *found.stored, *found.intermediate),
-        dropped=(
-            *(block.file for block in (*gone, *useless)),
-            *rebuilt.exchanged,
-            *found.merged,
-            *found.exchanged,
-            *found.gathered,
-        ),
+        blocks=(*kept, *found.merged, *found.stored, *found.intermediate),
+        dropped=(*(block.file for block in (*gone, *useless)), *sorted(rebuilt.unneeded | found.unneeded)),
         exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
 
@@ -143,7 +138,7 @@ def _probe_command(
 
 def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
     """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
-    gathered = tuple(file for gather in command.gathers for file in gather.files)
+    rewritten = [file for merge in (*command.gathers, *command.merges) for file in merge.files]
     reports: list[ProbeReport] = []
     exchanged: tuple[str, ...] = ()
     for first, last in job_rounds(plan, cluster, command):
@@ -158,12 +153,10 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found
     return Found(
         reports=tuple(reports),
         stored=tuple(block for report in reports for block in report.stored),
-        gathered=gathered,
-        blocks=tuple(block for report in reports for block in report.merged),
-        merged=tuple(file for merge in command.merges for file in merge.files),
-        exchanged=tuple(block.file for block in written),
-        exchanged_bytes=sum(block.size for block in written),
+        merged=tuple(block for report in reports for block in report.merged),
         intermediate=tuple(block for report in reports for block in report.intermediate),
+        unneeded=frozenset([*rewritten, *(block.file for block in written)]),
+        exchanged_bytes=sum(block.size for block in written),
     )
 
 
