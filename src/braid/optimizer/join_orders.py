@@ -13,6 +13,7 @@ from braid.optimizer.indexes import usable_ranges
 from braid.optimizer.ranges import Range
 from braid.plan.expressions import Call, Column
 from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, ProbeOrder, Stage
+from braid.plan.once_per_plan import once_per_plan
 from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
 
@@ -36,13 +37,14 @@ def choose_join_orders(plan: JoinPlan, fanouts: Sequence[Fanout]) -> tuple[Order
     )
 
 
-def build_probe_orders(plan: JoinPlan, join_orders: Sequence[Order]) -> list[ProbeOrder]:
+@once_per_plan
+def build_probe_orders(plan: JoinPlan, join_orders: tuple[Order, ...]) -> tuple[ProbeOrder, ...]:
     """The probe order of every delta stream; shorter ones start later, so that all end together."""
     rounds = max(len(order) for order in join_orders)
-    return [
+    return tuple(
         build_probe_order(plan, delta_stream, order, rounds - len(order))
         for delta_stream, order in enumerate(join_orders)
-    ]
+    )
 
 
 def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: int = 0) -> ProbeOrder:
@@ -55,6 +57,7 @@ def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: in
     return ProbeOrder(delta_stream, tuple(probes), tuple(joined), start)
 
 
+@once_per_plan
 def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
     """How joined rows of the `joined` streams look up a stream or intermediate result."""
     number, keys = _choose_index(plan, joined, stream)

@@ -20,6 +20,7 @@ from braid.optimizer.indexes import intermediate_index
 from braid.optimizer.join_orders import Order, expected_access
 from braid.plan.explain import render
 from braid.plan.join import Intermediate, JoinPlan
+from braid.plan.once_per_plan import once_per_plan
 
 
 def choose_tree(plan: JoinPlan) -> tuple[int, ...] | None:
@@ -40,8 +41,11 @@ def choose_tree(plan: JoinPlan) -> tuple[int, ...] | None:
 
 def in_shape(plan: JoinPlan, tree: tuple[int, ...] | None) -> JoinPlan:
     """The plan with the intermediate results of a tree; unchanged without a tree."""
-    if tree is None:
-        return plan
+    return plan if tree is None else _in_tree(plan, tree)
+
+
+@once_per_plan
+def _in_tree(plan: JoinPlan, tree: tuple[int, ...]) -> JoinPlan:
     intermediate = tuple(_intermediate(plan, tree, level) for level in range(1, len(tree) - 1))
     return replace(plan, tree=tree, intermediate=intermediate)
 
@@ -59,6 +63,7 @@ def rebuild_orders(plan: JoinPlan) -> tuple[Order, ...]:
     return tuple(tuple(reversed(tree[1:-1])) if delta_stream == tree[-1] else () for delta_stream in range(len(tree)))
 
 
+@once_per_plan
 def derivation(plan: JoinPlan) -> str | None:
     """A digest of how the intermediate results of a plan are made and kept: if it differs they must be rebuilt."""
     if plan.tree is None:

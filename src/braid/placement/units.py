@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,8 @@ class Placed:
     rows: Numbers | None = None
 
 
+# A query has few layouts with live rows; tests have many queries.
+@lru_cache(maxsize=64)
 def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     """All units of a layout, numbered from 0."""
     if layout.kind == "biclique":
@@ -97,6 +100,16 @@ def slot_of(unit: Unit, slots: int) -> int:
     return unit.rank % slots
 
 
+@lru_cache(maxsize=64)
+def units_by_slot(layout: Layout, streams: int, slots: int) -> tuple[tuple[Unit, ...], ...]:
+    """The units that each slot processes."""
+    owned: list[list[Unit]] = [[] for _ in range(slots)]
+    for unit in units_of(layout, streams):
+        owned[slot_of(unit, slots)].append(unit)
+    return tuple(map(tuple, owned))
+
+
+@lru_cache(maxsize=64)
 def routes_stay_local(layout: Layout, streams: int, slots: int) -> bool:
     """Whether all units of each route share a slot, so that probe rounds need no exchange."""
     places: dict[int, set[int]] = {}

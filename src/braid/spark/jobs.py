@@ -113,14 +113,14 @@ class Jobs:
         read += [output.columns for output in plan.outputs]
         return {column.name for columns in read for column in columns}
 
-    def _probe_orders(self, command: ProbeCommand) -> list[ProbeOrder]:
+    def _probe_orders(self, command: ProbeCommand) -> tuple[ProbeOrder, ...]:
         return build_probe_orders(in_shape(self._plan, command.layouts[-1].tree), command.join_orders)
 
-    def _gives_results(self, probe_orders: list[ProbeOrder]) -> bool:
+    def _gives_results(self, probe_orders: tuple[ProbeOrder, ...]) -> bool:
         return any(len(probe_order.joined[-1]) == len(self._plan.streams) for probe_order in probe_orders)
 
 
-def later_stages(probe_orders: list[ProbeOrder], round_number: int) -> list[tuple[Stage, ...]]:
+def later_stages(probe_orders: tuple[ProbeOrder, ...], round_number: int) -> list[tuple[Stage, ...]]:
     """For every delta stream, what follows its lookup of a round: in the JVM, and after that."""
     probes = [probe_order.probe_in(round_number) for probe_order in probe_orders]
     return [() if probe is None else probe.later for probe in probes]

@@ -23,7 +23,7 @@ from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
-from braid.placement.units import Unit, is_primary, slot_of, units_of, visitors
+from braid.placement.units import Unit, is_primary, units_by_slot, visitors
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import Segment
@@ -319,8 +319,8 @@ class SlotLookups:
         return {unit: seconds / total if total else 0.0 for unit, seconds in self._seconds.items()}
 
     def _owned_units(self, layout: Layout) -> dict[int, Unit]:
-        units = units_of(layout, len(self.plan.streams))
-        return {unit.number: unit for unit in units if slot_of(unit, self._slots) == self._slot}
+        units = units_by_slot(layout, len(self.plan.streams), self._slots)[self._slot]
+        return {unit.number: unit for unit in units}
 
     def _account(
         self, block: Block, unit: Unit, delta_stream: int, stream: int, probing: Probing, seconds: float

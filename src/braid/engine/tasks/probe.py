@@ -23,7 +23,7 @@ from braid.engine.tasks.worker.cache import segment_store
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.rows import Pairs
 from braid.optimizer.trees import in_shape
-from braid.placement.units import slot_of, units_of
+from braid.placement.units import units_by_slot
 from braid.state.manifest import Block
 
 
@@ -148,8 +148,8 @@ class SlotProbe:
         layouts = {layout.epoch: layout for layout in self._command.layouts}
         layout = layouts[merge.epoch]
         side = self._plan.members(merge.stream)[0]
-        units = [unit for unit in units_of(layout, len(self._plan.streams)) if side in unit.streams]
-        owned = {unit.number for unit in units if slot_of(unit, self._task.slots) == self._task.slot}
+        units = units_by_slot(layout, len(self._plan.streams), self._task.slots)[self._task.slot]
+        owned = {unit.number for unit in units if side in unit.streams}
         inputs = [block for block in self._command.blocks if block.file in merge.files]
         files, path = self._task.block_path(f"{self._name}-{suffix}.block")
         if merge.into is not None:

@@ -22,7 +22,9 @@ def segment_store(plan: JoinPlan, locations: Locations, kind: str) -> SegmentSto
     if store is None:
         files, path = locations.open_checkpoint()
         store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
-    store.plan = plan
+    # A run has one plan, of which every Spark task gets a copy: the first is kept, with all that is computed for it.
+    if store.plan.tree != plan.tree:
+        store.plan = plan
     _open_stores[place] = store
     while len(_open_stores) > OPEN_STORES:
         _open_stores.popitem(last=False)
