@@ -153,17 +153,21 @@ class Pairs:
         return Rows(columns, {**self.left.types, **self.right.types}, self.length)
 
 
-def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
-    """Adjacent parts, concatenated up to a bounded size."""
+def row_groups(parts: Iterable[tuple[Rows, int]]) -> Iterator[Rows]:
+    """Adjacent parts, concatenated up to a bounded size; each comes with an upper bound of its bytes.
+
+    Measuring every one of many small parts would take longer than concatenating them.
+    """
     buffered: list[Rows] = []
     size = 0
-    for part in parts:
-        for piece in part.pieces():
-            if buffered and size + piece.nbytes > sizes.PIECE_BYTES:
+    for part, most in parts:
+        pieces = [(part, most)] if most <= sizes.PIECE_BYTES else [(piece, piece.nbytes) for piece in part.pieces()]
+        for piece, bytes_of_piece in pieces:
+            if buffered and size + bytes_of_piece > sizes.PIECE_BYTES:
                 yield concat_rows(buffered)
                 buffered, size = [], 0
             buffered.append(piece)
-            size += piece.nbytes
+            size += bytes_of_piece
     if buffered:
         yield concat_rows(buffered)
 

@@ -24,6 +24,9 @@ from braid.plan.layout import Layout
 
 Numbers = npt.NDArray[np.int64]
 
+# Reading and looking up a segment costs about as much as handling this many rows.
+MIN_ROWS_PER_UNIT = 1024
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -56,7 +59,11 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
 
 
 def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int) -> Placed:
-    """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at."""
+    """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at.
+
+    Without keys few rows go to few units: every slot reads the rows of each unit apart, so a unit for every few rows
+    would make as many reads as there are units, of each task's rows.
+    """
     if layout.kind == "partitioned":
         units = buckets(_needed(keys), layout.units[0])
         return Placed(units, units)
@@ -65,7 +72,9 @@ def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: in
         return _copies(layout, stream, sequence)
     first, count, groups = sum(layout.units[:stream]), layout.units[stream], layout.groups[stream]
     if not layout.by_key:
-        return Placed(first + sequence % count, np.zeros(rows, np.int64))
+        parts = min(count, max(1, rows // MIN_ROWS_PER_UNIT))
+        turn = salt + np.arange(rows, dtype=np.int64) % parts
+        return Placed(first + turn % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
     group = routes if layout.routes == groups else routes % groups
     members = np.array(layout.members(stream))

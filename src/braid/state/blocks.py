@@ -134,6 +134,14 @@ class BlockWriter:
         return sum(segment.rows for segment in self.segments)
 
 
+def _is_among(values: npt.NDArray[np.int64], numbers: list[int]) -> npt.NDArray[np.bool_]:
+    """Which values are among the numbers. A slot mostly asks for one or two units, for which `isin` is slow."""
+    if len(numbers) > 2 or not numbers:
+        return np.isin(values, numbers)
+    found: npt.NDArray[np.bool_] = values == numbers[0]
+    return found if len(numbers) == 1 else found | (values == numbers[1])
+
+
 class BlockReader:
     """Opens a block from a buffer of the whole file."""
 
@@ -149,11 +157,11 @@ class BlockReader:
 
     def segments_of(self, units: Iterable[int] | None = None, routes: Iterable[int] | None = None) -> list[Segment]:
         """The segments stored at the given units, or labelled with the given routes; all by default."""
-        wanted = np.ones(len(self._footer), bool)
+        chosen = self._footer
         for name, numbers in (("unit", units), ("route", routes)):
             if numbers is not None:
-                wanted &= np.isin(self._footer[name], list(numbers))
-        return [Segment(*entry) for entry in self._footer[wanted].tolist()]
+                chosen = chosen[_is_among(chosen[name], list(numbers))]
+        return [Segment(*entry) for entry in chosen.tolist()]
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from braid.kernels.keys import Keys
-from braid.placement.units import is_primary, routes_stay_local, slot_of, store_at, units_of, visitors
+from braid.placement.units import (
+    MIN_ROWS_PER_UNIT,
+    is_primary,
+    routes_stay_local,
+    slot_of,
+    store_at,
+    units_of,
+    visitors,
+)
 from braid.plan.layout import Layout
 
 
@@ -64,7 +72,7 @@ def test_of_the_copies_of_a_row_one_is_primary(seed: int) -> None:
             assert sum(is_primary(layout, stream, unit) for unit, _ in copies) == 1
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_rows_are_stored_at_units_of_their_own_stream(seed: int) -> None:
     chance = random.Random(seed)
     streams = chance.randint(2, 4)
@@ -72,7 +80,8 @@ def test_rows_are_stored_at_units_of_their_own_stream(seed: int) -> None:
     units = units_of(layout, streams)
     assert [unit.number for unit in units] == list(range(len(units)))
     for stream in range(streams):
-        keys = np.arange(200, dtype=np.int64)
+        # Enough rows that every unit gets some.
+        keys = np.arange(7 * MIN_ROWS_PER_UNIT, dtype=np.int64)
         homes = [place for copies in places(layout, stream, keys, seed) for place in copies]
         assert all(stream in units[unit].streams and route in units[unit].routes for unit, route in homes)
         assert {unit for unit, _ in homes} == {unit.number for unit in units if stream in unit.streams}
@@ -93,9 +102,16 @@ def test_a_row_visits_its_own_key_in_an_older_layout(seed: int) -> None:
     assert all(found is not None and len(found) == newest.routes // shared for found in visited)
 
 
-def test_random_routing_deals_evenly_and_needs_no_keys() -> None:
+def test_random_routing_spreads_many_rows_evenly_and_needs_no_keys() -> None:
     layout = Layout(0, "biclique", (3, 4), (1, 1))
-    assert store_at(layout, 1, None, 9, 2).units.tolist() == [5, 6, 3, 4, 5, 6, 3, 4, 5]
+    units = store_at(layout, 1, None, 4 * MIN_ROWS_PER_UNIT, 2).units
+    assert units[:5].tolist() == [5, 6, 3, 4, 5]
+    assert np.bincount(units).tolist() == [0, 0, 0, *[MIN_ROWS_PER_UNIT] * 4]
+
+
+def test_random_routing_keeps_few_rows_together_and_starts_at_another_unit_each_time() -> None:
+    layout = Layout(0, "biclique", (3, 4), (1, 1))
+    assert [set(store_at(layout, 1, None, 9, salt).units.tolist()) for salt in range(5)] == [{3}, {4}, {5}, {6}, {3}]
 
 
 def test_a_layout_by_key_refuses_rows_without_keys() -> None:

@@ -164,7 +164,9 @@ class IngestTask:
         keys = common_keys(plan, stream, rows)
         if keys is not None:
             self._sample.add(keys, rows)
-        placed = store_at(self._command.layout, stream, keys, rows.length, self._command.step + self._block.rows)
+        # Tasks of one step start at different units, and so do the chunks of a task.
+        salt = self._command.step + self._task.slot + len(self._block.segments)
+        placed = store_at(self._command.layout, stream, keys, rows.length, salt)
         # Where routes depend on keys, a slot sorts the rows of its units. Elsewhere all slots probe with all rows, and
         # rows that are sorted here are compared with nearly the same stored ones.
         segments = placed_segments if self._command.layout.by_key else sorted_segments

@@ -23,7 +23,7 @@ from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
-from braid.placement.units import Unit, is_primary, units_by_slot, visitors
+from braid.placement.units import Unit, is_primary, routes_stay_local, units_by_slot, visitors
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import Segment
@@ -78,6 +78,10 @@ class SlotLookups:
         self._command = command
         self._blocks = (*command.blocks, *own)
         self._gathered = {file for gather in command.gathers for file in gather.files}
+        # Rows of an older layout may be at other slots than new rows with the same keys.
+        self._stays_local = len(command.layouts) == 1 and routes_stay_local(
+            command.layouts[0], len(store.plan.streams), slots
+        )
         self._store = store
         self._slot = slot
         self._slots = slots
@@ -166,6 +170,8 @@ class SlotLookups:
     def _starting(self, block: Block, span: tuple[int, int], routes: set[int] | None) -> Iterator[_Arriving]:
         """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
         layout, is_newest = self._layouts[block.epoch], block.epoch == self._command.layouts[-1].epoch
+        if self._stays_local and block.file in self._gathered and routes is not None:
+            return  # all rows of these routes are in this slot's own block
         for segment in self._store.reader(block.file).segments_of(None, routes if is_newest else None):
             if block.file in self._gathered and segment.unit in self._owned[block.epoch]:
                 continue

@@ -26,9 +26,9 @@ def merge_blocks(
 
     The block lists all units of the slot, also those without rows, so that the blocks of a slot can be merged again.
     """
-    by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
+    by_place: dict[tuple[int, int], list[tuple[Rows, int]]] = defaultdict(list)
     for segment, rows in _useful_rows(merge, owned, store):
-        by_place[segment.unit, segment.route].append(rows)
+        by_place[segment.unit, segment.route].append((rows, segment.length))
     pieces = (
         (rows, Placed(np.full(rows.length, unit), np.full(rows.length, route)))
         for (unit, route), parts in sorted(by_place.items())
