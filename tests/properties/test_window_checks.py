@@ -1,7 +1,8 @@
 """Window checks that are skipped: exactly those of lookups in which every pair of rows is inside the window.
 
-The count in the progress of every step is compared with one by brute force over all pairs of event times. The checks
-that do run are counted too, so a check that is counted as skipped but made all the same is found.
+A row whose window does not touch the event times of a block is not looked up in it at all. The count in the progress of
+every step is compared with one by brute force over all pairs of event times. The checks that do run are counted too, so
+a check that is counted as skipped but made all the same is found.
 """
 
 from __future__ import annotations
@@ -42,26 +43,31 @@ class Feed:
         for seen in self.steps[: step + 1]:
             yield new[1], seen[0], 1
 
-    def inside(self, probing: Times, stored: Times, stream: int) -> list[bool]:
-        """For every pair whether each row is in its window at the newer time of the two."""
+    def pairs(self, probing: Times, stored: Times, stream: int) -> list[bool]:
+        """For every pair that is compared, whether each row is in its window at the newer time of the two.
+
+        A row is compared with the rows of a block if it could join a row at any time that the block spans.
+        """
+        spanned = range(min(stored), max(stored) + 1) if stored else ()
+        compared = [mine for mine in probing if any(self.meet(mine, theirs, stream) for theirs in spanned)]
+        return [self.meet(mine, theirs, stream) for mine in compared for theirs in stored]
+
+    def meet(self, mine: int, theirs: int, stream: int) -> bool:
         own, other = self.windows[stream], self.windows[1 - stream]
-        return [
-            (own is None or max(mine, theirs) - mine <= own) and (other is None or max(mine, theirs) - theirs <= other)
-            for mine in probing
-            for theirs in stored
-        ]
+        newest = max(mine, theirs)
+        return (own is None or newest - mine <= own) and (other is None or newest - theirs <= other)
 
     def skipped(self, step: int) -> int:
         """Lookups with pairs, all of them inside the window."""
-        return sum(bool(pairs) and all(pairs) for pairs in (self.inside(*lookup) for lookup in self.lookups(step)))
+        return sum(bool(pairs) and all(pairs) for pairs in (self.pairs(*lookup) for lookup in self.lookups(step)))
 
     def outside(self, step: int) -> int:
         """Lookups with pairs outside the window."""
-        return sum(not all(pairs) for pairs in (self.inside(*lookup) for lookup in self.lookups(step)))
+        return sum(not all(pairs) for pairs in (self.pairs(*lookup) for lookup in self.lookups(step)))
 
     def mixed(self, step: int) -> int:
         """Lookups with pairs inside and pairs outside the window."""
-        return sum(any(pairs) and not all(pairs) for pairs in (self.inside(*lookup) for lookup in self.lookups(step)))
+        return sum(any(pairs) and not all(pairs) for pairs in (self.pairs(*lookup) for lookup in self.lookups(step)))
 
 
 def make_feed(seed: int) -> Feed:
@@ -131,4 +137,4 @@ def test_a_skipped_check_is_not_made(seed: int, tmp_path: Path, monkeypatch: pyt
 def test_the_cases_have_checks_of_both_kinds() -> None:
     feeds = [make_feed(seed) for seed in SEEDS]
     assert sum(feed.skipped(step) for feed in feeds for step in range(len(feed.steps))) > 30
-    assert sum(feed.mixed(step) for feed in feeds for step in range(len(feed.steps))) > 30
+    assert sum(feed.mixed(step) for feed in feeds for step in range(len(feed.steps))) > 25

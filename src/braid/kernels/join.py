@@ -14,29 +14,32 @@ import numpy as np
 from braid.kernels.checks import Mask, columns_read, passing
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import Probing, StoredSegment, Window
-from braid.kernels.rows import Pairs
+from braid.kernels.rows import Pairs, Positions
 from braid.kernels.search import Ranges, expand, search
-from braid.kernels.tiles import match_tiles, tiles_pay
+from braid.kernels.tiles import match_tiles, tiled
 from braid.plan.join import id_column
 
 PAIRS_AT_ONCE = 1 << 17
+NO_ROWS: Positions = np.zeros(0, np.int64)
 
 
 def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     """The pairs of probing and stored rows that pass the window and every check of the probe."""
-    if not _may_meet(probing, segment):
+    rows = _meeting(probing, segment)
+    if rows is not None and len(rows) == 0:
         return
     counters = probing.counters
-    counters.probes += probing.rows.length
+    counters.probes += probing.rows.length if rows is None else len(rows)
     index = segment.indexes[probing.probe.index]
     overflows = math.isfinite(probing.headroom) and index.largest > probing.headroom
     limits = None if overflows else probing.limits
-    windowed = _window_matters(probing, segment)
-    for ranges in search(index, probing.keys, limits, probing.rows.length):
+    windowed = _window_matters(probing, segment, rows)
+    for ranges in search(index, probing.keys, limits, probing.rows.length, rows):
         counters.compared += ranges.total
         contiguous = probing.keys is None and index.positions is None and not probing.rank_indexes
-        if contiguous and tiles_pay(ranges, probing.checks):
-            found = match_tiles(probing, segment, ranges, windowed, PAIRS_AT_ONCE)
+        in_tiles = tiled(ranges, probing.checks) if contiguous else None
+        if in_tiles is not None:
+            found = match_tiles(probing, segment, in_tiles, windowed, PAIRS_AT_ONCE)
         else:
             found = _match_pairs(probing, segment, index, ranges, windowed)
         for pairs in found:
@@ -58,23 +61,28 @@ def _match_pairs(
             yield passing(piece, probing.checks)
 
 
-def _may_meet(probing: Probing, segment: StoredSegment) -> bool:
-    return (
-        probing.rows.length > 0
-        and segment.rows.length > 0
-        and segment.max_time >= int(probing.earliest.min())
-        and segment.min_time <= int(probing.latest.max())
-    )
+def _meeting(probing: Probing, segment: StoredSegment) -> Positions | None:
+    """The probing rows whose window touches the segment's event times; None: all of them."""
+    if probing.rows.length == 0 or segment.rows.length == 0:
+        return NO_ROWS
+    if segment.max_time < probing.earliest_range[0] or segment.min_time > probing.latest_range[1]:
+        return NO_ROWS
+    if segment.max_time >= probing.earliest_range[1] and segment.min_time <= probing.latest_range[0]:
+        return None
+    return np.flatnonzero((probing.earliest <= segment.max_time) & (probing.latest >= segment.min_time))
 
 
-def _window_matters(probing: Probing, segment: StoredSegment) -> bool:
-    """Whether some stored row may be outside the window of some probing row.
+def _window_matters(probing: Probing, segment: StoredSegment, rows: Positions | None) -> bool:
+    """Whether some stored row may be outside the window of some of the probing rows.
 
     The time of an intermediate row cannot tell, because it has a window for each of its members.
     """
     if len(probing.windows) > 1:
         return True
-    inside = segment.min_time >= int(probing.earliest.max()) and segment.max_time <= int(probing.latest.min())
+    first, last = probing.earliest_range[1], probing.latest_range[0]
+    if rows is not None:
+        first, last = int(probing.earliest[rows].max()), int(probing.latest[rows].min())
+    inside = segment.min_time >= first and segment.max_time <= last
     probing.counters.windows_skipped += inside
     return not inside
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +78,16 @@ class Probing:
     rank_indexes: Mapping[int, RankIndex] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     constant_bytes: int = 0
+
+    @cached_property
+    def earliest_range(self) -> tuple[int, int]:
+        """The smallest and the largest of `earliest`."""
+        return int(self.earliest.min()), int(self.earliest.max())
+
+    @cached_property
+    def latest_range(self) -> tuple[int, int]:
+        """The smallest and the largest of `latest`."""
+        return int(self.latest.min()), int(self.latest.max())
 
     def until(self, time_us: int) -> Probing:
         """The same, for stored rows up to an event time only."""

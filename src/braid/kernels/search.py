@@ -43,23 +43,31 @@ class Ranges:
     def total(self) -> int:
         return int((self.stop - self.start).sum())
 
+    def by_start(self) -> Ranges:
+        """The same ranges in the order of their first places."""
+        order = np.argsort(self.start, kind="stable")
+        return Ranges(self.start[order], self.stop[order], order if self.rows is None else self.rows[order])
 
-def search(index: SortedIndex, keys: Keys | None, limits: Limits | None, probes: int) -> list[Ranges]:
-    """The candidate ranges; a second entry has the places whose number is not finite."""
+
+def search(
+    index: SortedIndex, keys: Keys | None, limits: Limits | None, probes: int, rows: Positions | None = None
+) -> list[Ranges]:
+    """The candidate ranges of all `probes`, or of some `rows`; a second entry has places whose number is not finite."""
     if index.keys is not None and keys is not None:
-        ranges = _find_groups(index, keys)
+        ranges = _find_groups(index, keys, rows)
         if limits is None or index.numbers is None or index.finite < index.length:
             return [ranges]
         if int((ranges.stop - ranges.start).max(initial=0)) <= MIN_GROUP_TO_BISECT:
             return [ranges]
         return [_narrow(index.numbers, ranges, limits.of(ranges.rows))]
-    everything = Ranges(np.zeros(probes, np.int64), np.full(probes, index.length, np.int64))
+    count = probes if rows is None else len(rows)
+    everything = Ranges(np.zeros(count, np.int64), np.full(count, index.length, np.int64), rows)
     if limits is None or index.numbers is None or index.keys is not None:
         return [everything]
-    found = [_find_numbers(index.numbers[: index.finite], limits)]
+    found = [_find_numbers(index.numbers[: index.finite], limits.of(rows), rows)]
     if index.finite < index.length:
-        rest = np.full(probes, index.finite, np.int64)
-        found.append(Ranges(rest, everything.stop))
+        rest = np.full(count, index.finite, np.int64)
+        found.append(Ranges(rest, everything.stop, rows))
     return found
 
 
@@ -80,26 +88,27 @@ def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
         yield probes, np.repeat(ranges.start[rows] + skipped, kept) + offsets
 
 
-def _find_groups(index: SortedIndex, keys: Keys) -> Ranges:
-    """The group of each key, for the rows whose key the index has."""
+def _find_groups(index: SortedIndex, keys: Keys, among: Positions | None) -> Ranges:
+    """The group of each key, for the rows whose key the index has; only `among` some rows, if given."""
     distinct, starts = index.groups
     if len(distinct) == 0:
         empty = np.zeros(0, np.int64)
         return Ranges(empty, empty, empty)
+    keys = keys if among is None else keys[among]
     place = np.searchsorted(distinct, keys)
     np.minimum(place, len(distinct) - 1, out=place)
     rows = np.flatnonzero(distinct[place] == keys)
     place = place[rows]
-    return Ranges(starts[place], starts[place + 1], rows)
+    return Ranges(starts[place], starts[place + 1], rows if among is None else among[rows])
 
 
-def _find_numbers(numbers: Numbers, limits: Limits) -> Ranges:
+def _find_numbers(numbers: Numbers, limits: Limits, rows: Positions | None) -> Ranges:
     lower, upper = _ends(numbers, limits)
     start = np.searchsorted(numbers, lower, side="left")
     stop = np.searchsorted(numbers, upper, side="right")
     start[np.isnan(limits.lower)] = 0
     stop[np.isnan(limits.upper)] = len(numbers)
-    return Ranges(start, np.maximum(start, stop))
+    return Ranges(start, np.maximum(start, stop), rows)
 
 
 def _narrow(numbers: Numbers, ranges: Ranges, limits: Limits) -> Ranges:

@@ -25,13 +25,25 @@ TILE_STORED = 1024
 TILE_PROBES = 256
 # Tiles also compare pairs that are not candidates; they pay while at least this share of the pairs is.
 MIN_CANDIDATE_SHARE = 0.25
+# With fewer candidates a row, sorting the rows costs more than tiles save.
+MIN_CANDIDATES_TO_SORT = 16
 
 
-def tiles_pay(ranges: Ranges, checks: Sequence[Check]) -> bool:
-    """Whether comparing whole tiles wastes little: adjacent rows must share most of their ranges."""
+def tiled(ranges: Ranges, checks: Sequence[Check]) -> Ranges | None:
+    """The ranges in an order in which tiles pay; None where they do not, or cannot be compared in tiles."""
     expressions = [check.conjunct.expression for check in checks if check.conjunct.expression is not None]
     if not expressions or not all(tileable(expression) for expression in expressions):
-        return False
+        return None
+    if _are_alike(ranges):
+        return ranges
+    if ranges.total < MIN_CANDIDATES_TO_SORT * len(ranges.start):
+        return None
+    ordered = ranges.by_start()
+    return ordered if _are_alike(ordered) else None
+
+
+def _are_alike(ranges: Ranges) -> bool:
+    """Whether comparing whole tiles wastes little: adjacent rows must share most of their ranges."""
     height, _ = _shape(ranges)
     edges = np.arange(0, len(ranges.start), height)
     spans = np.maximum.reduceat(ranges.stop, edges) - np.minimum.reduceat(ranges.start, edges)
@@ -46,18 +58,19 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
     intervals: dict[int, _Cut] = {}
     found: list[Pairs] = []
     found_pairs = 0
-    for first in range(0, probing.rows.length, height):
-        probes = _Cut(probing.rows, first, min(first + height, probing.rows.length), (-1, 1))
-        start, stop = ranges.start[probes.cut], ranges.stop[probes.cut]
+    for first in range(0, len(ranges.start), height):
+        some = slice(first, min(first + height, len(ranges.start)))
+        probes = _Cut(probing.rows, some if ranges.rows is None else ranges.rows[some], (-1, 1))
+        start, stop = ranges.start[some], ranges.stop[some]
         begin, end = int(start.min()), int(stop.max())
         for place in range(begin - begin % width, end, width):
             stored = intervals.get(place)
             if stored is None:
-                stored = _Cut(segment.rows, place, min(place + width, segment.rows.length), (1, -1))
+                stored = _Cut(segment.rows, slice(place, min(place + width, segment.rows.length)), (1, -1))
                 intervals[place] = stored
-            inside = _in_ranges(start, stop, stored.cut)
+            inside = _in_ranges(start, stop, place, place + stored.length)
             for window, times in windows:
-                inside = _both(inside, _in_window(window, probes.cut, times[stored.cut]))
+                inside = _both(inside, _in_window(window, probes.at, times[stored.at]))
             pairs = _compare(probing, segment, probes, stored, inside, dense)
             if pairs.length:
                 found.append(pairs)
@@ -75,12 +88,12 @@ def _passing_pieces(pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
 
 
 class _Cut:
-    """Consecutive rows whose columns are shaped as one side of a tile, on demand."""
+    """Some rows, whose columns are shaped as one side of a tile, on demand: an interval, or rows at positions."""
 
-    def __init__(self, rows: Rows, start: int, stop: int, shape: tuple[int, int]) -> None:
+    def __init__(self, rows: Rows, at: slice | Positions, shape: tuple[int, int]) -> None:
         self.rows = rows
-        self.cut = slice(start, stop)
-        self.length = stop - start
+        self.at = at
+        self.length = at.stop - at.start if isinstance(at, slice) else len(at)
         self._shape = shape
         self._vectors: dict[str, Vector] = {}
 
@@ -88,10 +101,14 @@ class _Cut:
         found = self._vectors.get(name)
         if found is None:
             whole = self.rows.vector(name)
-            valid = None if whole.valid is None else whole.valid[self.cut].reshape(self._shape)
-            values = np.asarray(whole.values)[self.cut].reshape(self._shape)
+            valid = None if whole.valid is None else whole.valid[self.at].reshape(self._shape)
+            values = np.asarray(whole.values)[self.at].reshape(self._shape)
             found = self._vectors[name] = Vector(values, valid, magnitude(whole))
         return found
+
+    def positions(self, places: Positions) -> Positions:
+        """The rows at places of this cut."""
+        return places + self.at.start if isinstance(self.at, slice) else self.at[places]
 
 
 def _shape(ranges: Ranges) -> tuple[int, int]:
@@ -133,7 +150,7 @@ def _compare(
             break
         mask = passed if mask is None else mask & passed
     left, right = _places(mask, probes.length, stored.length)
-    return passing(Pairs(probing.rows, segment.rows, left + probes.cut.start, right + stored.cut.start), rest)
+    return passing(Pairs(probing.rows, segment.rows, probes.positions(left), stored.positions(right)), rest)
 
 
 def _places(mask: Mask | None, height: int, width: int) -> tuple[Positions, Positions]:
@@ -154,18 +171,18 @@ def _concatenate(found: list[Pairs]) -> Pairs:
     return Pairs(found[0].left, found[0].right, left, right)
 
 
-def _in_ranges(start: Positions, stop: Positions, cut: slice) -> Mask | None:
-    """Which cells of a tile are candidates; None when all are."""
-    if start.max() <= cut.start and stop.min() >= cut.stop:
+def _in_ranges(start: Positions, stop: Positions, first: int, end: int) -> Mask | None:
+    """Which cells of a tile, whose stored rows are those from `first` to `end`, are candidates; None when all are."""
+    if start.max() <= first and stop.min() >= end:
         return None
-    places = np.arange(cut.start, cut.stop)[None, :]
+    places = np.arange(first, end)[None, :]
     inside: Mask = (places >= start[:, None]) & (places < stop[:, None])
     return inside
 
 
-def _in_window(window: Window, cut: slice, times: npt.NDArray[np.int64]) -> Mask | None:
+def _in_window(window: Window, at: slice | Positions, times: npt.NDArray[np.int64]) -> Mask | None:
     """Which cells of a tile are within the window; None when all are."""
-    earliest, latest = window.earliest[cut], window.latest[cut]
+    earliest, latest = window.earliest[at], window.latest[at]
     if times.min() >= earliest.max() and times.max() <= latest.min():
         return None
     inside: Mask = (times >= earliest[:, None]) & (times <= latest[:, None])
