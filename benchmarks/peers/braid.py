@@ -99,4 +99,5 @@ def _describe(progress: list[dict[str, Any]], warm_up: int, row_bytes: float) ->
         "compared": sum(unit["pairsCompared"] for record in steady for unit in record["units"]),
         "unit_cpu_seconds": sum(unit["cpuSeconds"] for record in steady for unit in record["units"]),
         "moved_bytes": sum(record["bytesMoved"] for record in progress),
+        "modelled_bytes": sum(record["bytesModelled"] for record in progress),
     }

@@ -26,8 +26,8 @@ def moved(size: Size) -> Outcome:
             run = count(logical_plan, strategy, query.whole())
             layout = strategy.layout(build_plan(logical_plan), SLOTS)
             expected = sent_bytes(layout, rates)
-            found[setting] = run.total("bytesMoved") / sum(rates)
-            rows.append((f"{name}, {setting}", f"{run.total('bytesMoved'):,}", f"{expected:,.0f}"))
+            found[setting] = run.total("bytesModelled") / sum(rates)
+            rows.append((f"{name}, {setting}", f"{run.total('bytesModelled'):,}", f"{expected:,.0f}"))
             claims.append(
                 Claim(
                     f"{name}, {setting}: bytes as the equation says",

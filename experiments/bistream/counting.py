@@ -42,7 +42,7 @@ class Counted:
     def bytes_taken_in(self) -> int:
         """Bytes that were stored, without those sent to units to probe."""
         received = sum(int(unit["bytesReceived"]) for step in self.steps for unit in step["units"])
-        return self.total("bytesMoved") - received
+        return self.total("bytesModelled") - received
 
 
 def count(logical_plan: LogicalPlan, strategy: Strategy, batches: Iterable[dict[str, pa.Table]]) -> Counted:

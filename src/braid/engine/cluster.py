@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from braid.engine.commands import Command, IngestCommand, ProbeCommand
-from braid.engine.reports import IngestReport
+from braid.engine.reports import IngestReport, SlotReport
 from braid.plan.layout import Layout
 
-R = TypeVar("R")
+R = TypeVar("R", bound=SlotReport)
 
 
 class Cluster(Protocol):
     """Runs the tasks of a step and returns their reports; raises the error of a task that a retry cannot fix."""
 
-    slots: int
-    ingest_tasks: int
-    """The largest number of tasks that one ingest can have, over all streams."""
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def ingest_tasks(self) -> int:
+        """The largest number of tasks that one ingest can have, over all streams."""
+        ...
 
     def follow_cores(self) -> None:
         """Between two steps: adapt the number of slots to the cores there are now."""

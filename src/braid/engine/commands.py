@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from braid.control.merging import Merge
-from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport
+from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport, TaskReport
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.placement.units import slot_of, units_of
@@ -28,7 +28,7 @@ PROPERTY = "braid.command"
 # Separates the parts of the slots; not among the characters of base 85.
 SEPARATOR = " "
 
-R = TypeVar("R")
+R = TypeVar("R", bound=TaskReport)
 C = TypeVar("C", bound="Command[Any]")
 
 

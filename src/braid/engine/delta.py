@@ -18,6 +18,7 @@ from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import identity_of
 from braid.state.manifest import DeltaRecord, KeyCounts, Manifest, Move, stored_block
+from braid.state.usage import Usage
 
 Reports = Sequence[IngestReport]
 
@@ -57,8 +58,8 @@ def delta_of(
         input_rows=tuple(sum(r.rows for r in reports if r.stream == stream.number) for stream in plan.streams),
         late_rows=tuple(sum(r.late_rows for r in reports if r.stream == stream.number) for stream in plan.streams),
         late_files=_late_moves(plan, reports, step, start.now_ms),
-        moved_bytes=sum(report.block.size for report in reports if report.block is not None),
         next_row_id=start.row_ids.first_after(report.rows for report in reports),
+        ingest=tuple(sum((r.usage for r in reports if r.stream == s.number), Usage()) for s in plan.streams),
         adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,

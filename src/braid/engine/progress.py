@@ -9,16 +9,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from braid.control.skew import hot_keys
+from braid.engine.probe import LookedUp
 from braid.engine.reports import ProbeReport
 from braid.plan.instants import iso_time
-from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest
+from braid.state.usage import Meter, Usage
 
 
 class Phases:
-    """How long each phase of a step took."""
+    """How long each phase of a step took, and the driver's requests to storage meanwhile."""
 
     def __init__(self) -> None:
+        self.meter = Meter()
         self._began = time.monotonic()
         self._seconds: dict[str, float] = defaultdict(float)
 
@@ -26,7 +28,8 @@ class Phases:
     def phase(self, name: str) -> Iterator[None]:
         began = time.monotonic()
         try:
-            yield
+            with self.meter.counting():
+                yield
         finally:
             self._seconds[name] += time.monotonic() - began
 
@@ -34,21 +37,31 @@ class Phases:
         phases = {name: round(seconds * 1000) for name, seconds in self._seconds.items()}
         return {**phases, "trigger": round(self.elapsed() * 1000)}
 
+    def complete(self, progress: dict[str, Any]) -> dict[str, Any]:
+        """The record of a step with the durations and the driver's requests so far."""
+        return progress | {
+            "durationMs": self.milliseconds(),
+            "storeReads": progress["storeReads"] + self.meter.store_reads,
+            "storeWrites": progress["storeWrites"] + self.meter.store_writes,
+        }
+
     def elapsed(self) -> float:
         return time.monotonic() - self._began
 
 
 def step_progress(
-    plan: JoinPlan,
+    looked: LookedUp,
     delta: DeltaRecord,
     batch: int | None,
     manifest: Manifest,
-    reports: Sequence[ProbeReport],
-    exchanged_bytes: int,
+    used: Sequence[Usage],
     phases: Phases,
 ) -> dict[str, Any]:
-    """The record of a step that read the Spark batch `batch`, None: no input; durations are added at its end."""
-    names = [stream.name for stream in plan.streams]
+    """The record of a step that read the Spark batch `batch`, None: no input; `Phases.complete` completes it.
+
+    `used` is what each slot used in its probe jobs.
+    """
+    names, reports = [stream.name for stream in looked.plan.streams], looked.found.reports
     rows = sum(delta.input_rows)
     return {
         "batchId": delta.step,
@@ -61,15 +74,14 @@ def step_progress(
         "watermarks": {name: iso_time(mark) for name, mark in zip(names, delta.watermarks, strict=True)},
         "idle": [name for name, asleep in zip(names, delta.idle, strict=True) if asleep],
         "durationMs": phases.milliseconds(),
+        **_usage(names, delta.ingest, used),
         "processedRowsPerSecond": round(rows / max(phases.elapsed(), 1e-9), 1),
         "strategy": manifest.layout.kind,
         "units": _units(reports, manifest),
         "stateRows": sum(block.rows for block in manifest.blocks),
         "stateBytes": sum(block.size for block in manifest.blocks),
         "stateBlocks": len(manifest.blocks),
-        "bytesMoved": delta.moved_bytes
-        + exchanged_bytes
-        + sum(unit.received_bytes for report in reports for unit in report.units),
+        "bytesModelled": _modelled_bytes(looked, delta),
         "held": {},
         "hotKeys": [
             {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
@@ -77,6 +89,27 @@ def step_progress(
         ],
         "adaptations": list(delta.adaptations),
     }
+
+
+def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage]) -> dict[str, Any]:
+    """What the tasks of a step used; `ingest` by stream, `used` by slot."""
+    tasks = {"ingest": sum(ingest, Usage()), "probe": sum(used, Usage())}
+    reads, largest = tasks["probe"].segment_reads, max((usage.segment_reads for usage in used), default=0)
+    return {
+        "taskSeconds": {phase: round(usage.seconds, 6) for phase, usage in tasks.items()},
+        "cpuSeconds": {phase: round(usage.cpu, 6) for phase, usage in tasks.items()},
+        "ingestCpuSeconds": {name: round(usage.cpu, 6) for name, usage in zip(names, ingest, strict=True)},
+        "bytesMoved": tasks["probe"].moved_bytes,
+        "segmentReads": {"total": reads, "largestSlot": largest},
+        "storeReads": sum(usage.store_reads for usage in tasks.values()),
+        "storeWrites": sum(usage.store_writes for usage in tasks.values()),
+    }
+
+
+def _modelled_bytes(looked: LookedUp, delta: DeltaRecord) -> int:
+    """What units on separate hosts would receive: rows to store, rows to probe with, and rows between rounds."""
+    received = sum(unit.received_bytes for unit in looked.found.units)
+    return sum(block.size for block in delta.blocks) + looked.exchanged_bytes + received
 
 
 def _units(reports: Sequence[ProbeReport], manifest: Manifest) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from braid.plan.typed_json import from_json, to_text
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, KeyCounts
 from braid.state.order_state import ArrivalLog, RankIndexFile
+from braid.state.usage import Usage
 
 R = TypeVar("R")
 FAILURE, REPORT = "failure", "report"
@@ -32,8 +33,22 @@ class TaskFailure:
     hint: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class TaskReport:
+    """What every task reports: what it used, filled in when it is done."""
+
+    usage: Usage = field(default_factory=Usage)
+
+
 @dataclass(frozen=True)
-class IngestReport:
+class SlotReport(TaskReport):
+    """The report of a slot's task."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
+class IngestReport(TaskReport):
     """What an ingest task read of a stream, and the files it wrote.
 
     `newest_us` is the newest event time that counts for the watermark; `times` is a sample of the event times of
@@ -100,17 +115,14 @@ class Output:
 
 
 @dataclass(frozen=True)
-class ProbeReport:
+class ProbeReport(SlotReport):
     """The work of a slot in a probe job, and the blocks it wrote.
 
     `stored` are the step's own rows of its units, gathered; `merged` and `intermediate` rows, and those exchanged with
     the next round.
     """
 
-    slot: int
     host: str
-    seconds: float
-    cpu: float
     units: tuple[UnitCounts, ...]
     lookups: tuple[LookupCounts, ...]
     stored: tuple[Block, ...]
@@ -121,14 +133,13 @@ class ProbeReport:
 
 
 @dataclass(frozen=True)
-class AggregateReport:
+class AggregateReport(SlotReport):
     """A slot's new block of the aggregate state, and what it emits.
 
     In order, `released` has the rows that were due of each buffered file, and `kept` those of rewritten files that
     were not.
     """
 
-    slot: int
     output: Output
     block: WrittenBlock | None
     released: dict[str, int] = field(default_factory=dict)
@@ -136,20 +147,18 @@ class AggregateReport:
 
 
 @dataclass(frozen=True)
-class ReleaseReport:
+class ReleaseReport(SlotReport):
     """The results that a slot released: how many of each buffered file, and the rest of the compacted files."""
 
-    slot: int
     output: Output
     released: dict[str, int]
     kept: BufferedFile | None
 
 
 @dataclass(frozen=True)
-class RankReport:
+class RankReport(SlotReport):
     """The rank indexes that a slot wrote."""
 
-    slot: int
     rank_indexes: tuple[RankIndexFile, ...]
 
 

@@ -26,6 +26,7 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, for_storage_of, newest_times
 from braid.engine.history import History
+from braid.engine.metered_cluster import MeteredCluster
 from braid.engine.next_manifest import next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
@@ -77,7 +78,7 @@ class StepRunner:
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
-        self._cluster = cluster
+        self._cluster = MeteredCluster(cluster)
         self._sink = sink
         self._owner = owner
         self._run = owner.run
@@ -85,7 +86,7 @@ class StepRunner:
         self._read = read
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self._elasticity = elasticity
-        self._keeper = OrderKeeper(plan, cluster, ordering, owner.run) if ordering is not None else None
+        self._keeper = OrderKeeper(plan, self._cluster, ordering, owner.run) if ordering is not None else None
         self._requested_epoch: int | None = None
         self._history = History(checkpoint, sink, owner)
         self.manifest = self._recover()
@@ -146,10 +147,10 @@ class StepRunner:
 
     def _run_batch(self, offer: Offer) -> dict[str, Any]:
         phases = Phases()
-        self._owner.require()
-        self._follow_cores()
         # 1. Ingest, or read what an interrupted run of this step recorded; an interrupted tick is finished first.
         with phases.phase("ingest"):
+            self._owner.require()
+            self._follow_cores()
             delta = self._taken_in(offer)
             while delta.batch < offer.batch:
                 self._complete(delta, Phases())
@@ -162,17 +163,21 @@ class StepRunner:
 
     def _tick(self, check: SourceCheck) -> dict[str, Any] | None:
         phases = Phases()
-        delta = self._checkpoint.read_delta(self.manifest)
-        if delta is None:
-            idle = self.idle = self._silence.idle(self.manifest.marks, check)
-            start = self._begin(self.manifest.batch, self.manifest.planned, idle)
-            raises = self._silence.raises(self.manifest.marks, start.times)
-            if not any(idle) or not (raises or self._expires(start.times) or self._release_is_due(start)):
-                return None
-            self._owner.require()
-            self._follow_cores()
-            delta = self._fix(start, [])
-        return self._complete(delta, phases) if delta.batch == self.manifest.batch else None
+        with phases.meter.counting():
+            delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check)
+        due = delta is not None and delta.batch == self.manifest.batch
+        return self._complete(delta, phases) if delta is not None and due else None
+
+    def _due_tick(self, check: SourceCheck) -> DeltaRecord | None:
+        """The record of a step without input; None if none is due."""
+        idle = self.idle = self._silence.idle(self.manifest.marks, check)
+        start = self._begin(self.manifest.batch, self.manifest.planned, idle)
+        raises = self._silence.raises(self.manifest.marks, start.times)
+        if not any(idle) or not (raises or self._expires(start.times) or self._release_is_due(start)):
+            return None
+        self._owner.require()
+        self._follow_cores()
+        return self._fix(start, [])
 
     def _flush(self) -> dict[str, Any] | None:
         self._owner.require()
@@ -188,7 +193,10 @@ class StepRunner:
         start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
         if not self._release_is_due(start, flush=True):
             return None
-        return self._complete(self._fix(start, [], flush=True), Phases())
+        phases = Phases()
+        with phases.meter.counting():
+            delta = self._fix(start, [], flush=True)
+        return self._complete(delta, phases)
 
     def _begin(self, batch: int, planned: str | None, idle: tuple[bool, ...]) -> Start:
         """The clock, watermarks and layout of the next step."""
@@ -212,6 +220,7 @@ class StepRunner:
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
         previous = self.manifest
+        self._cluster.begin()
         self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta)
         requests = self._request_cores(delta.layout)
         batch = delta.batch if delta.batch > previous.batch else None
@@ -232,22 +241,20 @@ class StepRunner:
         # 3. Commit.
         with phases.phase("commit"):
             manifest = next_manifest(self._plan, self.manifest, delta, self._run, looked, moves)
-            progress = step_progress(
-                looked.plan, delta, batch, manifest, looked.found.reports, looked.exchanged_bytes, phases
-            )
+            progress = step_progress(looked, delta, batch, manifest, self._cluster.used, phases)
             if summed is not None:
                 manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
-                progress |= summed.progress(progress["bytesMoved"])
+                progress |= summed.progress(progress["bytesModelled"])
             if ordered is not None:
                 manifest = with_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
             progress["adaptations"] += requests + self._history.withdrawal(delta.step)
-            manifest = self._history.commit(replace(manifest, progress=progress))
+            manifest = self._history.commit(replace(manifest, progress=phases.complete(progress)))
             self.manifest = manifest
             # 4. Publish, and 5. forget what no kept record needs.
             self._history.publish(manifest)
             self._history.forget(manifest, previous)
-        return {**progress, "durationMs": phases.milliseconds()}
+        return phases.complete(progress)
 
     def _recover(self) -> Manifest:
         return self._history.recover() or self._before_the_first_step()

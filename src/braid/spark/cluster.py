@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TypeVar, cast
 
 import pyarrow as pa
@@ -22,9 +22,9 @@ from pyspark.sql import functions as sf
 from braid.analysis.catalyst import quiet
 from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand, encode
 from braid.engine.locations import Locations
-from braid.engine.reports import IngestReport, read_reports
+from braid.engine.reports import IngestReport, TaskReport, read_reports
 from braid.engine.tasks.ingest import run_ingest
-from braid.engine.tasks.task_errors import with_task_errors
+from braid.engine.tasks.metering import run_metered
 from braid.engine.tasks.worker.watching import noted_death
 from braid.errors import PredicateError, QueryError, shortened
 from braid.plan.expressions import Column
@@ -37,8 +37,9 @@ from braid.spark.session import pinned_range, require_mappable_memory, slot_coun
 from braid.spark.slot_functions import report_row
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches
+from braid.state.usage import Meter
 
-R = TypeVar("R")
+R = TypeVar("R", bound=TaskReport)
 
 
 class SparkCluster:
@@ -158,9 +159,8 @@ class IngestFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, command = current_task(IngestCommand)
-        yield report_row(
-            with_task_errors(lambda: run_ingest(self._plan, self._stream, self._locations, command, task, batches))
-        )
+        work = partial(run_ingest, self._plan, self._stream, self._locations, command, task, batches)
+        yield report_row(run_metered(Meter(), work))
 
 
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:

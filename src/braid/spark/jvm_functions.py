@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.locations import Locations
-from braid.engine.reports import ProbeReport, TaskFailure
+from braid.engine.reports import ProbeReport
 from braid.engine.tasks.exchange import ExchangedRows
 from braid.engine.tasks.intermediate import IntermediateRows
+from braid.engine.tasks.metering import slot_meter
 from braid.engine.tasks.probe import OpenSink, SlotProbe
 from braid.engine.tasks.segments import column_types, joined_types
 from braid.engine.tasks.selection import flat_columns, select_outputs
-from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.task import SlotTask, Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.checks import passing_rows
@@ -30,6 +31,9 @@ from braid.plan.join import RESULT_TIME, JoinPlan, Stage
 from braid.spark.slot_functions import read_anchor, report_row
 from braid.spark.task_context import current_task
 from braid.spark.task_reports import TaskReports
+from braid.state.blocks import WrittenBlock
+from braid.state.manifest import Block
+from braid.state.usage import Meter
 
 DELTA_STREAM, ROUTE = "#delta_stream", "#route"
 # The kind, in file names, of what these functions write.
@@ -53,17 +57,18 @@ class EmitFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read_anchor(batches)
         task, command = current_task(ProbeCommand)
-        report: ProbeReport | TaskFailure
+        meter = slot_meter(task.slot, self._slots)
         try:
-            work = SlotProbe(SlotTask(self._plan, self._locations, self._slots, task), command)
-            with work.watched():
-                for delta_stream, route, pairs in work.found():
-                    joined = frozenset(work.joined(delta_stream))
-                    yield _emitted(self._plan, self._schema, pairs, joined, delta_stream, route)
-            report = work.report()
+            with meter.running():
+                work = SlotProbe(SlotTask(self._plan, self._locations, self._slots, task), command)
+                with work.watched():
+                    for delta_stream, route, pairs in work.found():
+                        joined = frozenset(work.joined(delta_stream))
+                        yield _emitted(self._plan, self._schema, pairs, joined, delta_stream, route)
+                report = work.report()
+            TaskReports(command.run, task).add(replace(report, usage=meter.usage()))
         except TASK_ERRORS as error:
-            report = serialize_error(error)
-        TaskReports(command.run, task).add(report)
+            TaskReports(command.run, task).add(serialize_error(error))
 
 
 class CheckFunction:
@@ -75,7 +80,10 @@ class CheckFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, command = current_task(ProbeCommand)
         with watched(*self._locations.open_checkpoint(), task.file_name(command, WRITTEN), command.watched):
-            yield from self._checked(batches, TaskReports(command.run, task))
+            meter, reports = Meter(), TaskReports(command.run, task)
+            with meter.running():
+                yield from self._checked(batches, reports)
+            reports.add_usage(meter.usage())
 
     def _checked(self, batches: Iterator[pa.RecordBatch], reports: TaskReports) -> Iterator[pa.RecordBatch]:
         types = _flat_types(self._plan)
@@ -100,6 +108,18 @@ class ExchangeFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, command = current_task(ProbeCommand)
+        meter = Meter()
+        with meter.running():
+            exchanged, blocks = self._written(task, command, batches)
+        report = TaskReports(command.run, task).take()
+        if isinstance(report, ProbeReport):
+            blocks, usage = (*report.intermediate, *blocks), report.usage + meter.usage()
+            report = replace(report, exchanged=exchanged, intermediate=blocks, usage=usage)
+        yield report_row(report)
+
+    def _written(
+        self, task: Task, command: ProbeCommand, batches: Iterator[pa.RecordBatch]
+    ) -> tuple[WrittenBlock | None, tuple[Block, ...]]:
         own = SlotTask(self._plan, self._locations, self._slots, task)
         plan = in_shape(self._plan, command.layouts[-1].tree)
         place = own.block_path(task.file_name(command, WRITTEN))
@@ -114,10 +134,7 @@ class ExchangeFunction:
                 intermediate.add(joined, Rows.from_batch(part.select(names), types))
                 for route, piece in _by_value(part, ROUTE) if not command.is_last else ():
                     exchanged.add(delta_stream, route, Rows.from_batch(piece.select(names), types))
-        report, blocks = TaskReports(command.run, task).take(), intermediate.close()
-        if isinstance(report, ProbeReport):
-            report = replace(report, exchanged=exchanged.close(), intermediate=(*report.intermediate, *blocks))
-        yield report_row(report)
+        return exchanged.close(), intermediate.close()
 
 
 class FinishFunction:
@@ -129,13 +146,17 @@ class FinishFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task, command = current_task(ProbeCommand)
         own = SlotTask(self._plan, self._locations, self._slots, task)
-        sink = self._open_sink(own, command, task.file_name(command, WRITTEN))
-        types = _flat_types(self._plan)
-        for batch in batches:
-            if batch.num_rows:
-                sink.add(self._selected(batch, types))
-        report, output = TaskReports(command.run, task).take(), sink.close()
-        yield report_row(replace(report, output=output) if isinstance(report, ProbeReport) else report)
+        types, meter = _flat_types(self._plan), Meter()
+        with meter.running():
+            sink = self._open_sink(own, command, task.file_name(command, WRITTEN))
+            for batch in batches:
+                if batch.num_rows:
+                    sink.add(self._selected(batch, types))
+            output = sink.close()
+        report = TaskReports(command.run, task).take()
+        if isinstance(report, ProbeReport):
+            report = replace(report, output=output, usage=report.usage + meter.usage())
+        yield report_row(report)
 
     def _selected(self, rows: pa.RecordBatch, types: dict[str, str]) -> pa.RecordBatch:
         if not self._plan.jvm_outputs:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from braid.engine.reports import FAILURE, REPORT, ProbeReport, TaskFailure, report_text
 from braid.engine.tasks.task import Task
-from braid.plan.typed_json import from_json
+from braid.plan.typed_json import from_json, to_text
+from braid.state.usage import Usage
+
+USAGE = "usage"
 
 
 def _directory() -> Path:
@@ -30,16 +34,27 @@ class TaskReports:
         self._path = _directory() / f"{run}-{task.attempt}"
 
     def add(self, report: ProbeReport | TaskFailure) -> None:
+        self._append(report_text(report))
+
+    def add_usage(self, usage: Usage) -> None:
+        """What another function of the task used."""
+        self._append(to_text({USAGE: usage}))
+
+    def _append(self, text: str) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._path.open("a") as file:
-            file.write(report_text(report) + os.linesep)
+            file.write(text + os.linesep)
 
     def take(self) -> ProbeReport | TaskFailure:
-        """The report of the lookups, or the first failure of any function; once, since attempts have other names."""
+        """The report of the lookups with what all functions used, or the first failure of any function.
+
+        It is taken once, since attempts have other names.
+        """
         contents = [json.loads(line) for line in self._path.read_text().splitlines()]
         self._path.unlink()
         failures = [content[FAILURE] for content in contents if FAILURE in content]
         if failures:
             return from_json(TaskFailure, failures[0])
-        (report,) = (content[REPORT] for content in contents)
-        return from_json(ProbeReport, report)
+        (report,) = (from_json(ProbeReport, content[REPORT]) for content in contents if REPORT in content)
+        used = [from_json(Usage, content[USAGE]) for content in contents if USAGE in content]
+        return replace(report, usage=sum(used, report.usage))

@@ -22,6 +22,7 @@ import xxhash
 from braid.errors import CorruptStateError
 from braid.state.files import Files
 from braid.state.outputs import output_stack
+from braid.state.usage import count_segment
 
 MAGIC = b"BRAIDBK2"
 ALIGNMENT = 64
@@ -165,13 +166,18 @@ class BlockReader:
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""
+        count_segment(self._path, segment.offset, segment.length)
+        with pa.ipc.open_stream(self.checked(segment)) as stream:
+            return stream.read_next_batch()
+
+    def checked(self, segment: Segment) -> pa.Buffer:
+        """The bytes of a segment, after their checksum was found right."""
         data = self._buffer.slice(segment.offset, segment.length)
         if segment.offset not in self._checked:
             if xxhash.xxh3_64_intdigest(memoryview(data)) != segment.checksum:
                 raise self._corrupt(f"the segment at byte {segment.offset} fails its checksum")
             self._checked.add(segment.offset)
-        with pa.ipc.open_stream(data) as stream:
-            return stream.read_next_batch()
+        return data
 
     def _read_footer(self) -> npt.NDArray[np.void]:
         size = self._buffer.size

@@ -77,7 +77,7 @@ class LocalCopies:
         data = self._files.map(path)
         block = BlockReader(data, path)
         for segment in block.segments:
-            block.batch(segment)
+            block.checked(segment)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._directory, suffix=".part")
         try:

@@ -24,6 +24,7 @@ import pyarrow.fs as pafs
 
 from braid.errors import CorruptStateError, StorageError
 from braid.state.exclusive import ExclusiveWriter, exclusive_writer
+from braid.state.usage import count_read, count_write
 
 LOCAL_SCHEMES = ("", "file")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
@@ -101,21 +102,25 @@ class LocalFiles:
     atomic_rename = True
 
     def read(self, path: str) -> bytes:
+        count_read()
         with _explained("read", path):
             return Path(path).read_bytes()
 
     def map(self, path: str) -> pa.Buffer:
+        count_read()
         with _explained("map", path):
             if os.path.getsize(path) == 0:
                 return pa.py_buffer(b"")
             return pa.memory_map(path, "r").read_buffer()
 
     def open_input(self, path: str) -> pa.NativeFile:
+        count_read()
         with _explained("read", path):
             return pa.OSFile(path, "rb")
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        count_write()
         with _explained("write", path):
             try:
                 raw = _OutputFile(path)
@@ -137,6 +142,7 @@ class LocalFiles:
                     os.unlink(temporary)
 
     def rename(self, source: str, target: str) -> None:
+        count_write()
         with _explained("move", source):
             try:
                 os.rename(source, target)
@@ -147,9 +153,11 @@ class LocalFiles:
                 os.rename(source, target)
 
     def exists(self, path: str) -> bool:
+        count_read()
         return os.path.exists(path)
 
     def list(self, directory: str) -> list[str]:
+        count_read()
         with _explained("list", directory):
             try:
                 return sorted(os.listdir(directory))
@@ -157,6 +165,7 @@ class LocalFiles:
                 return []
 
     def delete(self, path: str) -> None:
+        count_write()
         with _explained("delete", path):
             try:
                 os.unlink(path)
@@ -164,6 +173,7 @@ class LocalFiles:
                 return
 
     def delete_tree(self, directory: str) -> None:
+        count_write()
         with _explained("delete", directory):
             try:
                 shutil.rmtree(directory)
@@ -171,6 +181,7 @@ class LocalFiles:
                 return
 
     def make_directory(self, directory: str) -> None:
+        count_write()
         with _explained("create", directory):
             os.makedirs(directory, exist_ok=True)
 
@@ -190,20 +201,24 @@ class ArrowFiles:
         self._needs_directories = filesystem.type_name != "s3"
 
     def read(self, path: str) -> bytes:
+        count_read()
         with _explained("read", path), self.filesystem.open_input_stream(path) as stream:
             return bytes(stream.read())
 
     def map(self, path: str) -> pa.Buffer:
+        count_read()
         with _explained("read", path), self.filesystem.open_input_file(path) as file:
             return file.read_buffer()
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for reads at any position, without reading all of it."""
+        count_read()
         with _explained("read", path):
             return self.filesystem.open_input_file(path)
 
     @contextmanager
     def open_output(self, path: str) -> Iterator[Any]:
+        count_write()
         self.make_directory(path.rsplit("/", 1)[0])
         with _explained("write", path), self.filesystem.open_output_stream(path) as stream:
             yield stream
@@ -211,6 +226,7 @@ class ArrowFiles:
     def write_new(self, path: str, data: bytes) -> None:
         """Object stores show only complete objects; where renames are atomic, the complete file is renamed."""
         if self._exclusive is not None:
+            count_write()
             with _explained("write", path):
                 self._exclusive.create(path, data)
             return
@@ -223,15 +239,18 @@ class ArrowFiles:
             self.rename(written, path)
 
     def rename(self, source: str, target: str) -> None:
+        count_write()
         self.make_directory(target.rsplit("/", 1)[0])
         with _explained("move", source):
             self.filesystem.move(source, target)
 
     def exists(self, path: str) -> bool:
+        count_read()
         with _explained("look for", path):
             return bool(self.filesystem.get_file_info(path).type != pafs.FileType.NotFound)
 
     def list(self, directory: str) -> list[str]:
+        count_read()
         with _explained("list", directory):
             selector = pafs.FileSelector(directory, allow_not_found=True)
             return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
@@ -239,16 +258,19 @@ class ArrowFiles:
     def delete(self, path: str) -> None:
         with _explained("delete", path):
             if self.exists(path):
+                count_write()
                 self.filesystem.delete_file(path)
 
     def delete_tree(self, directory: str) -> None:
         with _explained("delete", directory):
             if self.exists(directory):
+                count_write()
                 self.filesystem.delete_dir(directory)
 
     def make_directory(self, directory: str) -> None:
         """Not on S3: pyarrow would write a marker for every level, even above what the credentials may write."""
         if self._needs_directories:
+            count_write()
             with _explained("create", directory):
                 self.filesystem.create_dir(directory, recursive=True)
 

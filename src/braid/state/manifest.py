@@ -12,6 +12,7 @@ from typing import Any
 from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
+from braid.state.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,8 @@ class DeltaRecord:
     """What a step recorded before it was committed: its input blocks, its clock, its decisions.
 
     Ordered results up to `frontier_us` are emitted, or with `flush` all of them. `follows` is the run that committed
-    the step before, `planned` identifies the rows that Spark planned for the batch.
+    the step before, `planned` identifies the rows that Spark planned for the batch. `ingest` is what the ingest tasks
+    of each stream used.
     """
 
     step: int
@@ -216,8 +218,8 @@ class DeltaRecord:
     input_rows: tuple[int, ...]
     late_rows: tuple[int, ...]
     late_files: tuple[Move, ...]
-    moved_bytes: int
     next_row_id: int
+    ingest: tuple[Usage, ...]
     adaptations: tuple[str, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None

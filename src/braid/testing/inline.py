@@ -16,11 +16,11 @@ import xxhash
 
 from braid.engine.commands import Command, IngestCommand, ProbeCommand, decode, encode
 from braid.engine.locations import Locations
-from braid.engine.reports import IngestReport, read_reports, report_text
+from braid.engine.reports import IngestReport, TaskFailure, TaskReport, read_reports, report_text
 from braid.engine.tasks.functions import TaskFunction, task_function
 from braid.engine.tasks.ingest import run_ingest
+from braid.engine.tasks.metering import run_metered, slot_meter
 from braid.engine.tasks.task import SlotTask, Task
-from braid.engine.tasks.task_errors import with_task_errors
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
@@ -29,9 +29,10 @@ from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
+from braid.state.usage import Meter
 from braid.testing.failing import InjectedCrash
 
-R = TypeVar("R")
+R = TypeVar("R", bound=TaskReport)
 Fate = Literal["once", "retried", "duplicated", "crash"]
 """The fate of a task.
 
@@ -110,13 +111,16 @@ class InlineCluster:
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return False
 
-    def _take(self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int) -> IngestReport:
-        batches = self._flat(stream, share)
-        return run_ingest(self._plan, stream, self._locations, command, Task(partition, attempt, "inline"), batches)
+    def _take(
+        self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int
+    ) -> IngestReport | TaskFailure:
+        batches, task = self._flat(stream, share), Task(partition, attempt, "inline")
+        work = partial(run_ingest, self._plan, stream, self._locations, command, task, batches)
+        return run_metered(Meter(), work)
 
-    def _slot(self, function: TaskFunction[R], command: Command[R], slot: int, attempt: int) -> R:
+    def _slot(self, function: TaskFunction[R], command: Command[R], slot: int, attempt: int) -> R | TaskFailure:
         task = SlotTask(self._plan, self._locations, self.slots, Task(slot, attempt, "inline"))
-        return function(task, command)
+        return run_metered(slot_meter(slot, self.slots), partial(function, task, command))
 
     def _run(self, work: Callable[[int], object]) -> str:
         """One task, run as its fate says; reports are passed as text, as from Spark's workers."""
@@ -133,7 +137,7 @@ class InlineCluster:
 
     def _attempt(self, work: Callable[[int], object]) -> str:
         self._attempts += 1
-        return report_text(with_task_errors(partial(work, self._attempts)))
+        return report_text(work(self._attempts))
 
     def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows with flat names and what the JVM would add, in several batches."""

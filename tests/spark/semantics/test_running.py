@@ -18,7 +18,8 @@ from tests.spark.semantics.pairs import ALL_OF_TWO, equal_keys, pair, rows_of
 PROGRESS_KEYS = {
     "batchId", "sparkBatchId", "timestamp", "numInputRows", "inputRows", "numOutputRows", "lateRows", "watermarks",
     "durationMs", "processedRowsPerSecond", "strategy", "units", "stateRows", "stateBytes", "bytesMoved", "held",
-    "adaptations",
+    "adaptations", "bytesModelled", "storeReads", "storeWrites", "segmentReads", "cpuSeconds", "taskSeconds",
+    "ingestCpuSeconds",
 }  # fmt: skip
 
 
@@ -110,6 +111,9 @@ def test_progress_is_plain_data_with_every_key(two: tuple[Feed, Feed], place: Pl
         assert set(record["durationMs"]) >= {"ingest", "probe", "sink", "commit", "trigger"}
         assert record["numInputRows"] == 2
         assert record["inputRows"] == {"o": 1, "q": 1}
+        assert set(record["ingestCpuSeconds"]) == {"o", "q"}
+        assert min(*record["ingestCpuSeconds"].values(), *record["cpuSeconds"].values()) > 0
+        assert min(record["storeReads"], record["storeWrites"], record["segmentReads"]["largestSlot"]) > 0
         assert record["units"]
         assert {"rowsStored", "bytes", "rowsProbed", "pairsCompared", "results", "cpuSeconds"} <= set(
             record["units"][0]

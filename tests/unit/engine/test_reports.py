@@ -20,19 +20,19 @@ from braid.errors import CorruptStateError, PredicateError
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block
 from braid.state.order_state import RankIndexFile
+from braid.state.usage import Usage
 
 WRITTEN = WrittenBlock("f.block", 3, 99, -1, 7)
 PROBE = ProbeReport(
     slot=1,
     host="h",
-    seconds=0.5,
-    cpu=0.25,
     units=(UnitCounts(0, 3, 0.1, 1, 2, 3, 4, 5, 6, 7),),
     lookups=(LookupCounts(0, 1, 2, 3, 4, 0.5, 6),),
     stored=(),
     merged=(Block("m", 0, 1, 2, 0, (1, 2), 3, 4, 5, 6),),
     intermediate=(),
     exchanged=WRITTEN,
+    usage=Usage(seconds=0.5, cpu=0.25, store_reads=1, store_writes=2, segment_reads=3, moved_bytes=4),
     output=Output(2, (ResultFile("r", 2, 50),), BufferedFile(WRITTEN, (1, 4)), WRITTEN, 9),
 )
 

@@ -79,4 +79,4 @@ def test_counted_rows_and_bytes_are_those_of_the_equations(strategy: Strategy, t
     row_bytes = progress["stateBytes"] / progress["stateRows"]
     rates = [count * row_bytes for count in counts]
     assert progress["stateBytes"] == pytest.approx(stored_bytes(layout, rates))
-    assert progress["bytesMoved"] == pytest.approx(sent_bytes(layout, rates), rel=0.05)
+    assert progress["bytesModelled"] == pytest.approx(sent_bytes(layout, rates), rel=0.05)

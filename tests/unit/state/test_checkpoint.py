@@ -12,6 +12,7 @@ from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
+from braid.state.usage import Usage
 
 LAYOUT = Layout(2, "biclique", (2, 3), (1, 1))
 BLOCK = Block("b0.block", 1, 3, 4, 2, (0, 5), 10, 2000, -5, 70)
@@ -25,7 +26,7 @@ DELTA = DeltaRecord(
     step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT,
     join_orders=((1,), (0,)),
     blocks=(replace(BLOCK, file="b2.block"),), newest=(9, None), input_rows=(3, 0), late_rows=(1, 0),
-    late_files=(Move("p/staging/late", "p/late/s/1"),), moved_bytes=7, next_row_id=4, follows="run",
+    late_files=(Move("p/staging/late", "p/late/s/1"),), ingest=(Usage(cpu=0.5),), next_row_id=4, follows="run",
 )  # fmt: skip
 
 

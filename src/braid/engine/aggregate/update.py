@@ -26,11 +26,11 @@ class AggregateUpdate:
     results: int
     sent_bytes: int
 
-    def progress(self, moved_bytes: int) -> dict[str, Any]:
+    def progress(self, modelled_bytes: int) -> dict[str, Any]:
         """What a step's progress says about its aggregation."""
         return {
             "numOutputRows": sum(report.output.results for report in self.reports),
-            "bytesMoved": moved_bytes + self.sent_bytes,
+            "bytesModelled": modelled_bytes + self.sent_bytes,
             "summary": {
                 "results": self.results,
                 "updateBytes": self.sent_bytes,

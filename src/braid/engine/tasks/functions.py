@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from braid.engine.commands import AggregateCommand, Command, ProbeCommand, RankCommand, ReleaseCommand
+from braid.engine.reports import TaskReport
 from braid.engine.tasks.aggregate.changes import run_changes
 from braid.engine.tasks.aggregate.partials import open_partials
 from braid.engine.tasks.aggregate.update import run_update
@@ -22,7 +23,7 @@ from braid.engine.tasks.results import open_result_files
 from braid.engine.tasks.task import SlotTask
 from braid.plan.join import JoinPlan
 
-R = TypeVar("R")
+R = TypeVar("R", bound=TaskReport)
 TaskFunction = Callable[[SlotTask, Any], R]
 
 

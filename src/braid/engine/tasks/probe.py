@@ -60,7 +60,7 @@ class SlotProbe:
         self._plan = in_shape(task.plan, command.layouts[-1].tree)
         self._command = command
         self._name = probe_name(task, command)
-        self._began, self._began_cpu = time.monotonic(), time.process_time()
+        self._began_cpu = time.process_time()
         self._store = segment_store(self._plan, task.locations, command.run)
         self._store.use(self._files_read(), command.step)
         self._stored = self._gather()
@@ -108,8 +108,6 @@ class SlotProbe:
         return ProbeReport(
             slot=self._task.slot,
             host=self._task.task.host,
-            seconds=time.monotonic() - self._began,
-            cpu=cpu,
             units=self._unit_counts(cpu),
             lookups=self._lookups.counts(),
             stored=self._stored,

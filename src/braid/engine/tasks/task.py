@@ -6,6 +6,7 @@ writes the same file, and names sort by slot.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from braid.engine.commands import Command
 from braid.engine.locations import Locations
 from braid.plan.join import JoinPlan
 from braid.state.files import Files
+
+# Run, step, kind and slot of a file's name.
+_NAME = re.compile(r"[^-]+-\d+-(?:\d+-)?\D*(\d+)-\d+")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,15 @@ class Task:
 
     def file_name(self, command: Command[Any], kind: str) -> str:
         return f"{command.run[:8]}-{command.step:012d}-{kind}{self.slot:05d}-{self.attempt}"
+
+
+def writing_slot(file: str, slots: int) -> int | None:
+    """The slot whose task wrote a file; None if the name is no task's.
+
+    Ingest tasks have partitions of the input instead of slots: partition n counts as slot n modulo their number.
+    """
+    found = _NAME.match(file)
+    return None if found is None else int(found[1]) % slots
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""The cluster of a step, with a record of what its jobs used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TypeVar
+
+from braid.engine.cluster import Cluster
+from braid.engine.commands import Command, IngestCommand, ProbeCommand
+from braid.engine.reports import IngestReport, SlotReport
+from braid.plan.layout import Layout
+from braid.state.usage import Usage
+
+R = TypeVar("R", bound=SlotReport)
+
+
+class MeteredCluster:
+    """Runs tasks on a cluster, and adds up what the tasks of each slot used since the last `begin`.
+
+    What ingest used is in the delta record, because a replay does not ingest again.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._slots: dict[int, Usage] = defaultdict(Usage)
+
+    @property
+    def slots(self) -> int:
+        return self._cluster.slots
+
+    @property
+    def ingest_tasks(self) -> int:
+        return self._cluster.ingest_tasks
+
+    def begin(self) -> None:
+        """Begin a step."""
+        self._slots.clear()
+
+    @property
+    def used(self) -> tuple[Usage, ...]:
+        """What each slot used in the step that had a task."""
+        return tuple(self._slots.values())
+
+    def follow_cores(self) -> None:
+        self._cluster.follow_cores()
+
+    def request_cores(self, layout: Layout) -> str | None:
+        return self._cluster.request_cores(layout)
+
+    def ingest(self, command: IngestCommand) -> list[IngestReport]:
+        return self._cluster.ingest(command)
+
+    def run(self, command: Command[R]) -> list[R]:
+        reports = self._cluster.run(command)
+        for report in reports:
+            self._slots[report.slot] += report.usage
+        return reports
+
+    def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
+        return self._cluster.needs_own_round(command, round_number)

@@ -1,0 +1,104 @@
+"""What tasks and steps use: time, requests to storage, and segments read, counted where it happens.
+
+A meter that is running counts for its thread. A task has its own, so what it uses is not counted by the step around it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import astuple, dataclass
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one or more tasks used.
+
+    `seconds` and `cpu` are those inside task functions. Requests to storage are counted as they are made: those that
+    read are opened or mapped files, listings and tests for existence; those that write create, rename or delete.
+    `moved_bytes` are those of the segments read that another slot wrote.
+    """
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+    store_reads: int = 0
+    store_writes: int = 0
+    segment_reads: int = 0
+    moved_bytes: int = 0
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+
+class Meter:
+    """Counts while it is running; `is_own` says whether a file was written by the slot of this task."""
+
+    def __init__(self, is_own: Callable[[str], bool] = lambda _: True) -> None:
+        self._is_own = is_own
+        self._seconds = self._cpu = 0.0
+        self._segments: set[tuple[str, int]] = set()
+        self._moved_bytes = 0
+        self.store_reads = self.store_writes = 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count time, requests and segments meanwhile."""
+        began, began_cpu = time.monotonic(), time.process_time()
+        try:
+            with self.counting():
+                yield
+        finally:
+            self._seconds += time.monotonic() - began
+            self._cpu += time.process_time() - began_cpu
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count requests and segments meanwhile, in place of a meter that is running already."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def read_segment(self, path: str, offset: int, length: int) -> None:
+        """A segment counts once, also if a task comes back to it."""
+        if (path, offset) not in self._segments:
+            self._segments.add((path, offset))
+            self._moved_bytes += 0 if self._is_own(path.rpartition("/")[2]) else length
+
+    def usage(self) -> Usage:
+        return Usage(
+            seconds=self._seconds,
+            cpu=self._cpu,
+            store_reads=self.store_reads,
+            store_writes=self.store_writes,
+            segment_reads=len(self._segments),
+            moved_bytes=self._moved_bytes,
+        )
+
+
+_current: ContextVar[Meter | None] = ContextVar("braid_meter", default=None)
+
+
+def count_read() -> None:
+    """A request to storage that reads."""
+    meter = _current.get()
+    if meter is not None:
+        meter.store_reads += 1
+
+
+def count_write() -> None:
+    """A request to storage that creates, renames or deletes."""
+    meter = _current.get()
+    if meter is not None:
+        meter.store_writes += 1
+
+
+def count_segment(path: str, offset: int, length: int) -> None:
+    """A segment that is read from a block."""
+    meter = _current.get()
+    if meter is not None:
+        meter.read_segment(path, offset, length)
