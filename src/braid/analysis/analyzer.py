@@ -26,6 +26,7 @@ from braid.errors import (
     UnknownStreamError,
     UnsupportedExpressionError,
 )
+from braid.kernels.expressions.enclosures import can_enclose, has_approximate
 from braid.plan.expressions import MAX_DEPTH, Column, Constant, Expression
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 
@@ -128,15 +129,22 @@ class Analyzer:
                 "compare it with something, as in o.a = q.b.",
             )
         expression, reason = self._translated(analyzed.resolved)
+        raises = may_raise(analyzed.resolved)
+        possible = None
+        if expression is not None and has_approximate(expression):
+            reason = "its last bits depend on the JVM"
+            possible = expression if can_enclose(expression) and not raises else None
+            expression = None
         return Conjunct(
             written=text,
             sql=analyzed.sql,
             columns=analyzed.columns,
             expression=expression,
             jvm_reason=reason,
-            raises=may_raise(analyzed.resolved),
+            raises=raises,
             equality=self._equality(analyzed),
             implied=self._implied(analyzed.resolved) if expression is None else None,
+            possible=possible,
             registered=expression is None and any(node.kind == "PythonUDF" for node in analyzed.resolved.walk()),
         )
 
@@ -173,7 +181,8 @@ class Analyzer:
         return Side(sql, analyzed.columns, self._translate(resolved), resolved.type, may_raise(resolved))
 
     def _translate(self, node: Node) -> Expression | None:
-        return self._translated(node)[0]
+        expression = self._translated(node)[0]
+        return None if expression is None or has_approximate(expression) else expression
 
     def _translated(self, node: Node) -> tuple[Expression | None, str]:
         """The expression that Braid can evaluate itself, or the depth that prevents it."""

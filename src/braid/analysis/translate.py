@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from braid.analysis.catalyst import Node, NotConstant, operands
+from braid.analysis.functions import EXTREMES, SIGNATURES
 from braid.kernels.expressions.evaluate import can_raise
 from braid.kernels.expressions.vectors import decimal_digits
 from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, depth_of
@@ -193,6 +194,19 @@ class _Translation:
     def square_root(self, node: Node) -> Expression:
         return Call("sqrt", self.all(node), node.type)
 
+    def function(self, node: Node) -> Expression:
+        name, types = SIGNATURES[node.kind]
+        arguments = self.all(node)
+        _require(tuple(argument.type for argument in arguments) == types)
+        # Spark does not evaluate an argument after a NULL; whether that matters is not examined here.
+        _require(not any(can_raise(argument) for argument in arguments[1:]))
+        return Call(name, arguments, node.type)
+
+    def extreme(self, node: Node) -> Expression:
+        arguments = self.all(node)
+        _require(all(argument.type == node.type and not can_raise(argument) for argument in arguments))
+        return Call(EXTREMES[node.kind], arguments, node.type)
+
     def cast(self, node: Node) -> Expression:
         argument = self.of(node.children[0])
         source, target = argument.type, node.type
@@ -237,6 +251,8 @@ _RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
     "Remainder": _Translation.remainder,
     "Sqrt": _Translation.square_root,
     "Cast": _Translation.cast,
+    **dict.fromkeys(SIGNATURES, _Translation.function),
+    **dict.fromkeys(EXTREMES, _Translation.extreme),
     "TimestampAddInterval": _Translation.shift_time,
     "SubtractTimestamps": _Translation.time_difference,
 }

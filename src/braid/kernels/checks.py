@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from braid.errors import PredicateError, shortened, text_of
 from braid.kernels.blame import blamed
+from braid.kernels.expressions.enclosures import PossibleEvaluator
 from braid.kernels.expressions.evaluate import Evaluator, is_true
 from braid.kernels.rows import Pairs, Positions, Rows
+from braid.plan.expressions import Expression
 from braid.plan.predicate import Conjunct, PythonPredicate
 
 Mask = npt.NDArray[np.bool_]
@@ -33,17 +35,28 @@ CALLS: ContextVar[Calls] = ContextVar("calls", default=lambda conjunct, pairs: n
 
 @dataclass(frozen=True)
 class Check:
-    """A conjunct prepared for evaluation; without an evaluator it is a Python function."""
+    """A conjunct prepared for evaluation; without an evaluator it is a Python function.
+
+    One that only the JVM decides is evaluated here as far as it can be: pairs that it may be true for pass.
+    """
 
     conjunct: Conjunct
-    evaluator: Evaluator | None
+    evaluator: Evaluator | PossibleEvaluator | None
+
+    @property
+    def expression(self) -> Expression | None:
+        """What the evaluator evaluates."""
+        return self.conjunct.possible if self.conjunct.expression is None else self.conjunct.expression
 
 
 def prepare_checks(conjuncts: Iterable[Conjunct]) -> tuple[Check, ...]:
-    return tuple(
-        Check(conjunct, None if conjunct.expression is None else Evaluator(conjunct.expression))
-        for conjunct in conjuncts
-    )
+    return tuple(Check(conjunct, _evaluator(conjunct)) for conjunct in conjuncts)
+
+
+def _evaluator(conjunct: Conjunct) -> Evaluator | PossibleEvaluator | None:
+    if conjunct.expression is not None:
+        return Evaluator(conjunct.expression)
+    return None if conjunct.possible is None else PossibleEvaluator(conjunct.possible)
 
 
 def passing(pairs: Pairs, checks: Sequence[Check]) -> Pairs:

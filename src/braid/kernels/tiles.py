@@ -31,7 +31,7 @@ MIN_CANDIDATES_TO_SORT = 16
 
 def tiled(ranges: Ranges, checks: Sequence[Check]) -> Ranges | None:
     """The ranges in an order in which tiles pay; None where they do not, or cannot be compared in tiles."""
-    expressions = [check.conjunct.expression for check in checks if check.conjunct.expression is not None]
+    expressions = [check.expression for check in checks if check.expression is not None]
     if not expressions or not all(tileable(expression) for expression in expressions):
         return None
     if _are_alike(ranges):
@@ -143,6 +143,10 @@ def _compare(
     for number, check in enumerate(dense):
         if check.evaluator is None:
             raise RuntimeError("a Python function cannot be evaluated on a tile")
+        if check.conjunct.in_jvm and mask is not None and mask.mean() < MIN_CANDIDATE_SHARE:
+            # An enclosure costs as much as a dozen comparisons: gathering the few pairs left is cheaper.
+            rest = dense[number:]
+            break
         try:
             passed = is_true(check.evaluator(lookup))
         except PredicateError:

@@ -206,10 +206,14 @@ def _never_null(plan: JoinPlan, side: Side) -> bool:
 
 
 def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:
-    """First the conjuncts that cannot raise, in Python, then in the JVM; then the others in the order written."""
+    """First the conjuncts that cannot raise, in Python, then in the JVM; then the others in the order written.
+
+    What Python can say about those in the JVM costs more than other conjuncts, so it comes after them.
+    """
     safe = [n for n in numbers if not _may_raise(plan.conjuncts[n])]
-    stages = [Stage("python", tuple(n for n in safe if not plan.conjuncts[n].in_jvm))]
     in_jvm = tuple(n for n in safe if plan.conjuncts[n].in_jvm)
+    in_python = tuple(n for n in safe if n not in in_jvm)
+    stages = [Stage("python", (*in_python, *(n for n in in_jvm if plan.conjuncts[n].possible is not None)))]
     if in_jvm:
         stages.append(Stage("jvm", in_jvm))
     for number in numbers:

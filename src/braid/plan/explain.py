@@ -11,7 +11,7 @@ from braid.plan.expressions import Call, Column, Constant, Expression
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
-from braid.plan.predicate import Side
+from braid.plan.predicate import Conjunct, Side
 
 STAGES = ("logical", "physical", "layout")
 
@@ -157,13 +157,17 @@ def _probe(plan: JoinPlan, probe: Probe, seen: float | None) -> list[str]:
     if seen is not None:
         matches = f" (seen: {seen:,.3g} a row)"
     lines = [f"  look up {plan.name_of(probe.stream)} by {probe.access}: {_how(plan, probe)}{matches}"]
-    lines += [f"    then in Python: {plan.conjuncts[n].written}" for n in probe.checks]
+    lines += [f"    then in Python{_how_far(plan.conjuncts[n])}: {plan.conjuncts[n].written}" for n in probe.checks]
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
         for conjunct in (plan.conjuncts[n] for n in stage.conjuncts):
             reason = f" ({conjunct.jvm_reason})" if conjunct.jvm_reason else ""
             lines.append(f"    then in {place}{reason}: {conjunct.written}")
     return lines
+
+
+def _how_far(conjunct: Conjunct) -> str:
+    return " (pairs that may match)" if conjunct.in_jvm else ""
 
 
 def _how(plan: JoinPlan, probe: Probe) -> str:

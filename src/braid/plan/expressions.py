@@ -17,8 +17,12 @@ Function: TypeAlias = OneOf[
     "eq", "eq_null_safe", "lt", "le", "gt", "ge",
     "and", "or", "not", "is_null", "is_not_null", "is_nan", "in",
     "add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt",
-    "cast", "if", "coalesce",
+    "cast", "if", "coalesce", "greatest", "least",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "power",
 ]  # fmt: skip
+
+APPROXIMATE = frozenset({"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "power"})
+"""Functions whose last bits depend on the JVM: only intervals around their values are known."""
 
 
 @dataclass(frozen=True)

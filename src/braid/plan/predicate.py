@@ -50,10 +50,12 @@ class Conjunct:
     """One term of the join condition's conjunction.
 
     `sql` reads flat columns (`` `stream.column` ``). `expression` is its equivalent for Braid's own evaluator, or None
-    when only the JVM may evaluate it; `jvm_reason` then says why, if that is not the kind of its parts. `function` is
-    set for Python predicates; then `sql` is only a description. `implied` replaces a missing `expression` where only
-    ranges are needed: comparisons that are true wherever the conjunct is. `registered`: it calls a Python function
-    registered with Spark, which Spark evaluates on all rows of a stage, whatever other conditions say.
+    when only the JVM may evaluate it; `jvm_reason` then says why, if that is not the kind of its parts. `possible` is
+    then, if not None, the conjunct with functions that Braid can enclose in intervals: pairs for which it cannot be
+    true need no JVM. `implied` replaces a missing `expression` where only ranges are needed: comparisons that are true
+    wherever the conjunct is. `function` is set for Python predicates; then `sql` is only a description. `registered`:
+    it calls a Python function registered with Spark, which Spark evaluates on all rows of a stage, whatever other
+    conditions say.
     """
 
     written: str
@@ -65,6 +67,7 @@ class Conjunct:
     function: PythonPredicate | None = None
     jvm_reason: str = ""
     implied: Expression | None = None
+    possible: Expression | None = None
     registered: bool = False
 
     @property

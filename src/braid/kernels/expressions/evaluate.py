@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.expressions import arithmetic, logic
+from braid.kernels.expressions import arithmetic, logic, numbers
 from braid.kernels.expressions.vectors import (
     TEXT_TYPES,
     TIME_TYPES,
@@ -28,7 +28,7 @@ from braid.kernels.expressions.vectors import (
 )
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
 
-__all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "tileable", "to_vector"]
+__all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "shared_calls", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
 _RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder"})
@@ -44,7 +44,7 @@ class Evaluator:
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
         self._literals = {id(node): constant_vector(node) for node in walk(expression) if isinstance(node, Constant)}
-        self._shared = _shared(expression)
+        self._shared = shared_calls(expression)
 
     def __call__(self, lookup: Callable[[str], Vector]) -> Vector:
         """The value of the expression; `lookup` gives the column of a flat name. Never call it for zero pairs."""
@@ -91,6 +91,8 @@ def _raises(call: Call) -> bool:
         return call.arguments[0].type == "date"
     if _is_of_times(call):
         return False
+    if call.function in ("divide", "remainder") and isinstance(divisor := call.arguments[1], Constant):
+        return call.ansi and divisor.value == 0
     return call.ansi and (call.function == "divide" or (call.function in _RAISING and not _floating(call.type)))
 
 
@@ -117,7 +119,7 @@ def _value(expression: Expression, scope: _Scope) -> Vector:
     return found
 
 
-def _shared(expression: Expression) -> dict[int, int]:
+def shared_calls(expression: Expression) -> dict[int, int]:
     """A number for every call that occurs more than once and never raises, the same for all its occurrences.
 
     Zeros of both signs are equal but give different results, so calls that contain a zero are excluded.
@@ -249,6 +251,15 @@ def _sqrt(call: Call, scope: _Scope) -> Vector:
     return arithmetic.square_root(_value(call.arguments[0], scope))
 
 
+def _plain(operation: Callable[..., Vector]) -> _Implementation:
+    """A function of all its arguments. Analysis gives it no argument that can raise but the first."""
+
+    def apply(call: Call, scope: _Scope) -> Vector:
+        return operation(*(_value(argument, scope) for argument in call.arguments))
+
+    return apply
+
+
 def _cast(call: Call, scope: _Scope) -> Vector:
     (argument,) = call.arguments
     return arithmetic.cast(_value(argument, scope), argument.type, call.type, scope.active)
@@ -259,18 +270,7 @@ def _if(call: Call, scope: _Scope) -> Vector:
     taken = np.asarray(logic.known_as(_value(condition, scope), True))
     left = _value(then, _narrowed(scope, then, taken))
     right = _value(otherwise, _narrowed(scope, otherwise, ~taken))
-    if call.type in TEXT_TYPES:
-        return _chosen_text(taken, left, right)
-    valid = None
-    if left.valid is not None or right.valid is not None:
-        valid = np.where(taken, logic.mask_of(left), logic.mask_of(right))
-    return Vector(np.where(taken, left.values, right.values), valid)
-
-
-def _chosen_text(taken: Mask, left: Vector, right: Vector) -> Vector:
-    condition = pa.scalar(bool(taken)) if taken.ndim == 0 else pa.array(taken)
-    chosen = pc.if_else(condition, left.values, right.values)
-    return _text(chosen)
+    return logic.chosen(taken, left, right)
 
 
 def _coalesce(call: Call, scope: _Scope) -> Vector:
@@ -285,15 +285,9 @@ def _coalesce(call: Call, scope: _Scope) -> Vector:
 
 def _filled(vector: Vector, valid: Mask, other: Vector) -> Vector:
     if logic.is_text(vector) or logic.is_text(other):
-        return _text(pc.coalesce(vector.values, other.values))
+        return logic.text_vector(pc.coalesce(vector.values, other.values))
     filled = None if other.valid is None else valid | other.valid
     return Vector(np.where(valid, vector.values, other.values), filled)
-
-
-def _text(values: pa.Array | pa.Scalar) -> Vector:
-    if isinstance(values, pa.Scalar):
-        return Vector(values, None if values.is_valid else np.asarray(False))
-    return Vector(values, None if values.null_count == 0 else values.is_valid().to_numpy(zero_copy_only=False))
 
 
 _Implementation = Callable[[Call, _Scope], Vector]
@@ -323,4 +317,5 @@ _FUNCTIONS: dict[Function, _Implementation] = {
     "cast": _cast,
     "if": _if,
     "coalesce": _coalesce,
+    **{name: _plain(operation) for family in (numbers,) for name, operation in family.FUNCTIONS.items()},
 }

@@ -106,6 +106,24 @@ def is_text(vector: Vector) -> bool:
     return isinstance(vector.values, pa.Array | pa.Scalar)
 
 
+def chosen(taken: Mask, left: Vector, right: Vector) -> Vector:
+    """The values of the left vector where `taken` is true, of the right one elsewhere."""
+    if is_text(left) or is_text(right):
+        condition = pa.scalar(bool(taken)) if taken.ndim == 0 else pa.array(taken)
+        return text_vector(pc.if_else(condition, left.values, right.values))
+    valid = None
+    if left.valid is not None or right.valid is not None:
+        valid = np.where(taken, mask_of(left), mask_of(right))
+    return Vector(np.where(taken, left.values, right.values), valid)
+
+
+def text_vector(values: pa.Array | pa.Scalar) -> Vector:
+    """Strings or binaries that Arrow computed, with their NULLs."""
+    if isinstance(values, pa.Scalar):
+        return Vector(values, None if values.is_valid else np.asarray(False))
+    return Vector(values, None if values.null_count == 0 else values.is_valid().to_numpy(zero_copy_only=False))
+
+
 def as_mask(result: Any) -> Array:
     """A boolean Arrow result as NumPy, false where NULL."""
     if isinstance(result, pa.Scalar):
