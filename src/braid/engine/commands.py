@@ -1,15 +1,11 @@
-"""Commands: what the driver sends to the tasks of one job, as JSON in a local property of Spark.
+"""Commands: what the driver sends to the tasks of one job.
 
 A task's code and plan are fixed for a run; only its command changes from step to step. So one planned DataFrame serves
-all steps. A command is made for the whole job and divided by slot: a task reads only the part of its slot.
+all steps. A command is made for the whole job and divided by slot (`sending/`): a task reads only the part of its slot.
 """
 
 from __future__ import annotations
 
-import base64
-import zlib
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -18,22 +14,20 @@ from braid.control.merging import Merge
 from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport, TaskReport
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
-from braid.placement.units import slot_of, units_of
 from braid.plan.layout import Layout
-from braid.plan.typed_json import from_text, to_text
 from braid.state.manifest import AggregateState, Block
 from braid.state.order_state import RankIndexFile
 
 PROPERTY = "braid.command"
-# Separates the parts of the slots; not among the characters of base 85.
-SEPARATOR = " "
 
 R = TypeVar("R", bound=TaskReport)
-C = TypeVar("C", bound="Command[Any]")
 
 
 class Command(Generic[R]):
-    """What the tasks of one job do; each returns a report of type `reports`."""
+    """What the tasks of one job do; each returns a report of type `reports`.
+
+    A probe command has parts of its own kind (`sending/probe_parts.py`).
+    """
 
     step: int
     run: str
@@ -96,29 +90,6 @@ class ProbeCommand(Command[ProbeReport]):
     def is_last(self) -> bool:
         """Whether no probe job follows."""
         return self.last_round == self.rounds - 1
-
-    def divide(self, slots: int) -> list[Self]:
-        """Each slot gets the blocks whose rows probe, those with rows of its units, and its part of the merges."""
-        slots_of_units = {
-            (layout.epoch, unit.number): slot_of(unit, slots)
-            for layout in self.layouts
-            for unit in units_of(layout, len(self.join_orders))
-        }
-        blocks: dict[int, list[Block]] = defaultdict(list)
-        for block in self.blocks:
-            needed: Iterable[int] = range(slots)
-            if block.units is not None and self.admission.starting(block) is None:
-                needed = sorted({slots_of_units[block.epoch, unit] for unit in block.units})
-            for slot in needed:
-                blocks[slot].append(block)
-        return [
-            replace(self, blocks=tuple(blocks[slot]), merges=self._merges_of(blocks[slot])) for slot in range(slots)
-        ]
-
-    def _merges_of(self, blocks: list[Block]) -> tuple[Merge, ...]:
-        files = {block.file for block in blocks} if self.merges else set()
-        parts = (replace(merge, files=tuple(f for f in merge.files if f in files)) for merge in self.merges)
-        return tuple(part for part in parts if part.files)
 
 
 @dataclass(frozen=True)
@@ -212,15 +183,3 @@ class RankCommand(Command[RankReport]):
             arrival_logs=tuple(log for log in self.arrival_logs if log.stream in streams),
             rank_indexes=tuple(index for index in self.rank_indexes if index.stream in streams),
         )
-
-
-def encode(command: Command[Any], slots: int) -> str:
-    """The commands of all slots as text, each compressed, to fit into a local property."""
-    parts = (zlib.compress(to_text(part).encode(), 1) for part in command.divide(slots))
-    return SEPARATOR.join(base64.b85encode(part).decode() for part in parts)
-
-
-def decode(kind: type[C], text: str, slot: int) -> C:
-    """The command of a slot."""
-    parts = text.split(SEPARATOR)
-    return from_text(kind, zlib.decompress(base64.b85decode(parts[slot if len(parts) > 1 else 0])))

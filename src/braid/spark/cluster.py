@@ -20,9 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from braid.analysis.catalyst import quiet
-from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand, encode
+from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport, TaskReport, read_reports
+from braid.engine.sending.command_files import CommandSender
 from braid.engine.tasks.ingest import run_ingest
 from braid.engine.tasks.metering import run_metered
 from braid.engine.tasks.worker.watching import noted_death
@@ -51,6 +52,7 @@ class SparkCluster:
         self._spark = spark
         self._plan = plan
         self._locations = locations
+        self._sender = CommandSender(*locations.open_checkpoint())
         self._batch: DataFrame | None = None
         self.ingest_tasks = 0
         self._range = pinned_range(spark)
@@ -127,14 +129,15 @@ class SparkCluster:
 
     def _collect(self, frame: DataFrame, command: Command[R], evaluated: Sequence[str]) -> list[R]:
         context = self._spark.sparkContext
-        context.setLocalProperty(PROPERTY, encode(command, self.slots))
-        try:
-            with quiet():
-                rows = frame.collect()
-        except (PySparkException, Py4JError) as error:
-            raise explain_failure(error, evaluated) from None
-        finally:
-            context.setLocalProperty(PROPERTY, "")
+        with self._sender.sent(command, self.slots) as text:
+            context.setLocalProperty(PROPERTY, text)
+            try:
+                with quiet():
+                    rows = frame.collect()
+            except (PySparkException, Py4JError) as error:
+                raise explain_failure(error, evaluated) from None
+            finally:
+                context.setLocalProperty(PROPERTY, "")
         return read_reports(command.reports, (row["report"] for row in rows))
 
 
@@ -158,7 +161,7 @@ class IngestFunction:
         self._locations = locations
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(IngestCommand)
+        task, command = current_task(IngestCommand, self._locations)
         work = partial(run_ingest, self._plan, self._stream, self._locations, command, task, batches)
         yield report_row(run_metered(Meter(), work))
 

@@ -56,7 +56,7 @@ class EmitFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read_anchor(batches)
-        task, command = current_task(ProbeCommand)
+        task, command = current_task(ProbeCommand, self._locations)
         meter = slot_meter(task.slot, self._slots)
         try:
             with meter.running():
@@ -78,7 +78,7 @@ class CheckFunction:
         self._plan, self._locations, self._stages = plan, locations, stages
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand)
+        task, command = current_task(ProbeCommand, self._locations)
         with watched(*self._locations.open_checkpoint(), task.file_name(command, WRITTEN), command.watched):
             meter, reports = Meter(), TaskReports(command.run, task)
             with meter.running():
@@ -107,7 +107,7 @@ class ExchangeFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand)
+        task, command = current_task(ProbeCommand, self._locations)
         meter = Meter()
         with meter.running():
             exchanged, blocks = self._written(task, command, batches)
@@ -144,7 +144,7 @@ class FinishFunction:
         self._plan, self._locations, self._slots, self._open_sink = plan, locations, slots, open_sink
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand)
+        task, command = current_task(ProbeCommand, self._locations)
         own = SlotTask(self._plan, self._locations, self._slots, task)
         types, meter = _flat_types(self._plan), Meter()
         with meter.running():

@@ -32,7 +32,7 @@ class SlotFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read_anchor(batches)
-        task, command = current_task(self._kind)
+        task, command = current_task(self._kind, self._locations)
         own = SlotTask(self._plan, self._locations, self._slots, task)
         yield report_row(run_metered(slot_meter(task.slot, self._slots), lambda: self._function(own, command)))
 

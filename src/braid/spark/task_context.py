@@ -7,14 +7,16 @@ from typing import Any, TypeVar
 
 from pyspark import TaskContext
 
-from braid.engine.commands import PROPERTY, Command, decode
+from braid.engine.commands import PROPERTY, Command
+from braid.engine.locations import Locations
+from braid.engine.sending.command_files import receive
 from braid.engine.tasks.task import Task
 from braid.engine.tasks.worker.process import settle
 
 C = TypeVar("C", bound=Command[Any])
 
 
-def current_task(kind: type[C]) -> tuple[Task, C]:
+def current_task(kind: type[C], locations: Locations) -> tuple[Task, C]:
     """This task's identity, and its command: a job over the anchor has one partition per slot."""
     context = TaskContext.get()
     if context is None:
@@ -24,4 +26,4 @@ def current_task(kind: type[C]) -> tuple[Task, C]:
         raise RuntimeError("the task has no command: the job was started outside a step")
     settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
-    return task, decode(kind, text, task.slot)
+    return task, receive(kind, text, task.slot, locations.checkpoint)

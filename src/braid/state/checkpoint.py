@@ -7,6 +7,7 @@ failures/<step>       that a predicate failed in the step in progress
 owners/<number>       which runs have claimed the checkpoint; the newest may commit
 blocks/               the rows
 staging/              files of the step in progress
+commands/             commands to the tasks of the step in progress, where they are long
 late/<stream>/        late rows, published like results
 spark/                Spark's own checkpoint
 """

@@ -27,7 +27,7 @@ def unnamed_files(files: Files, path: str, manifest: Manifest, kept: int) -> lis
     named = _named(manifest)
     unnamed = [
         f"{directory}/{name}"
-        for directory in ("blocks", "staging")
+        for directory in ("blocks", "staging", "commands")
         for name in files.list(f"{path}/{directory}")
         if name not in named and _is_over(step_of(name), manifest.step)
     ]

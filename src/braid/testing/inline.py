@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from braid.engine.commands import Command, IngestCommand, ProbeCommand, decode, encode
+from braid.engine.commands import Command, IngestCommand, ProbeCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport, TaskFailure, TaskReport, read_reports, report_text
+from braid.engine.sending.command_files import CommandSender, receive
 from braid.engine.tasks.functions import TaskFunction, task_function
 from braid.engine.tasks.ingest import run_ingest
 from braid.engine.tasks.metering import run_metered, slot_meter
@@ -29,10 +30,12 @@ from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
+from braid.state.files import Files
 from braid.state.usage import Meter
 from braid.testing.failing import InjectedCrash
 
 R = TypeVar("R", bound=TaskReport)
+C = TypeVar("C", bound=Command[Any])
 Fate = Literal["once", "retried", "duplicated", "crash"]
 """The fate of a task.
 
@@ -46,7 +49,8 @@ ROWS_PER_BATCH = 7
 class InlineCluster:
     """Runs ingest and probe tasks one after the other.
 
-    `fate` is called before every task, with its number in this process.
+    `fate` is called before every task, with its number in this process. Commands are written to `files`; tasks open
+    their own.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class InlineCluster:
         ingest_tasks: int = 1,
         fate: Callable[[int], Fate] = lambda _: "once",
         rows_per_batch: int = ROWS_PER_BATCH,
+        files: Files | None = None,
     ) -> None:
         refuse_jvm(plan)
         self.slots = slots
@@ -66,6 +71,8 @@ class InlineCluster:
         self._logical_plan = logical_plan
         self._plan = plan
         self._locations = locations
+        opened, path = locations.open_checkpoint()
+        self._sender = CommandSender(opened if files is None else files, path)
         self._fate = fate
         self._rows_per_batch = rows_per_batch
         self._attempts = 0
@@ -87,21 +94,23 @@ class InlineCluster:
     def ingest(self, command: IngestCommand) -> list[IngestReport]:
         if self._batch is None:
             raise RuntimeError("there is no batch to ingest")
-        command = decode(IngestCommand, encode(command, self.slots), 0)
         texts = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
-        for name, table in self._batch.items():
-            for partition in range(self.ingest_tasks):
-                share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
-                texts.append(self._run(partial(self._take, command, numbers[name], partition, share)))
+        with self._sender.sent(command, self.slots) as text:
+            command = self._received(IngestCommand, text, 0)
+            for name, table in self._batch.items():
+                for partition in range(self.ingest_tasks):
+                    share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
+                    texts.append(self._run(partial(self._take, command, numbers[name], partition, share)))
         return read_reports(IngestReport, texts)
 
     def run(self, command: Command[R]) -> list[R]:
-        text, function = encode(command, self.slots), task_function(self._plan, command)
-        texts = [
-            self._run(partial(self._slot, function, decode(type(command), text, slot), slot))
-            for slot in self.slot_order()
-        ]
+        function = task_function(self._plan, command)
+        with self._sender.sent(command, self.slots) as text:
+            texts = [
+                self._run(partial(self._slot, function, self._received(type(command), text, slot), slot))
+                for slot in self.slot_order()
+            ]
         return read_reports(command.reports, texts)
 
     def slot_order(self) -> Sequence[int]:
@@ -110,6 +119,9 @@ class InlineCluster:
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return False
+
+    def _received(self, kind: type[C], text: str, slot: int) -> C:
+        return receive(kind, text, slot, self._locations.checkpoint)
 
     def _take(
         self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int

@@ -60,7 +60,7 @@ class InlineQuery:
         self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
-        self.cluster = InlineCluster(logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch)
+        self.cluster = InlineCluster(logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files)
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         identity = settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")

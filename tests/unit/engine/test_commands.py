@@ -2,75 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from braid.control.merging import Merge
-from braid.engine.commands import (
-    ArrivalLogFrom,
-    BufferedFrom,
-    IngestCommand,
-    ProbeCommand,
-    RankCommand,
-    ReleaseCommand,
-    decode,
-    encode,
-)
-from braid.engine.row_ids import RowIds
-from braid.placement.admission import ALWAYS, Admission
-from braid.plan.layout import Layout
-from braid.state.manifest import Block
+from braid.engine.commands import ArrivalLogFrom, BufferedFrom, RankCommand, ReleaseCommand
+from braid.placement.admission import ALWAYS
 from braid.state.order_state import RankIndexFile
 
 SLOTS = 4
-LAYOUT = Layout(0, "partitioned", (8,), (1,))
-
-
-def block(file: str, units: tuple[int, ...] | None, step: int, buffered: bool = False) -> Block:
-    return Block(file, 0, step, step, 0, units, 10, 100, 0, 50, buffered)
-
-
-PROBE = ProbeCommand(
-    step=5,
-    run="r",
-    layouts=(LAYOUT,),
-    blocks=(block("new", None, 5), block("all", None, 1), block("of 1 and 5", (1, 5), 2), block("of 2", (2,), 3)),
-    join_orders=((1,), (0,)),
-    merges=(Merge(0, ("all", "of 2"), 0, None), Merge(0, ("of 1 and 5",), 0, None)),
-    first_round=0,
-    last_round=0,
-    exchanged=("x",),
-    admission=Admission(5),
-)
-
-
-def test_a_slot_gets_new_blocks_and_those_with_rows_of_its_units() -> None:
-    found = [[b.file for b in part.blocks] for part in PROBE.divide(SLOTS)]
-    assert found == [
-        ["new", "all"],
-        ["new", "all", "of 1 and 5"],
-        ["new", "all", "of 2"],
-        ["new", "all"],
-    ]
-
-
-def test_all_slots_get_a_block_whose_buffered_rows_probe() -> None:
-    probe = replace(PROBE, blocks=(block("late", (2,), 3, buffered=True),), admission=Admission(5, 10, 40))
-    assert [len(part.blocks) for part in probe.divide(SLOTS)] == [1] * SLOTS
-
-
-def test_a_slot_merges_only_its_own_blocks() -> None:
-    assert [[merge.files for merge in part.merges] for part in PROBE.divide(SLOTS)] == [
-        [("all",)],
-        [("all",), ("of 1 and 5",)],
-        [("all", "of 2")],
-        [("all",)],
-    ]
-
-
-def test_units_of_fewer_slots_than_before_stay_covered() -> None:
-    assert [[b.file for b in part.blocks] for part in PROBE.divide(1)] == [[b.file for b in PROBE.blocks]]
 
 
 @pytest.mark.parametrize("cuts", [(), (10,), (10, 20, 30)])
@@ -97,16 +35,3 @@ def test_each_stream_is_ranked_by_one_slot(slots: int) -> None:
     for part in parts:
         streams = {log.stream for log in part.arrival_logs}
         assert [index.stream for index in part.rank_indexes] == [s for s in (2, 3) if s in streams]
-
-
-@pytest.mark.parametrize("slots", [1, SLOTS])
-def test_a_task_decodes_the_part_of_its_slot(slots: int) -> None:
-    text = encode(PROBE, slots)
-    assert [decode(ProbeCommand, text, slot) for slot in range(slots)] == PROBE.divide(slots)
-
-
-def test_a_command_that_is_not_divided_is_sent_once() -> None:
-    command = IngestCommand(3, "r", (None, 7), LAYOUT, (None, None), RowIds(0, 2))
-    text = encode(command, SLOTS)
-    assert {decode(IngestCommand, text, slot) for slot in range(SLOTS)} == {command}
-    assert len(text) == len(encode(command, 1))

@@ -1,0 +1,225 @@
+"""The parts of a probe command.
+
+All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
+blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
+slot's part has two numbers for each of its blocks. In the parts blocks have no rows and bytes, and the times of their
+family, which bound their own: a task reads both in the footers of the files.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from braid.control.merging import Merge
+from braid.engine.commands import ProbeCommand
+from braid.placement.units import slot_of, units_of
+from braid.plan.typed_json import from_json
+from braid.state.compact import from_compact, pack, to_compact, unpack
+from braid.state.manifest import Block
+from braid.state.packing import ColumnReader, ColumnWriter
+
+OWN_FILE = re.compile(r"(.*?-[0-9]{12}-.*?)([0-9]{5})-([1-9][0-9]{0,17}|0)(\D.*)?")
+HEADER = struct.Struct("<IB")
+VARYING = ("file", "units", "rows", "size", "min_time", "max_time")
+_common_fields = attrgetter(*(field.name for field in fields(Block) if field.name not in VARYING))
+
+
+@dataclass(frozen=True)
+class Family:
+    """What some blocks have in common, as a block; a name is `prefix`, the slot plus `shift`, the attempt, `suffix`.
+
+    Where `shift` is None the prefix is the whole name. `units` are relative to the slot.
+    """
+
+    prefix: str
+    shift: int | None
+    suffix: str
+    attempt: int
+    block: Block
+
+    def member(self, slot: int, attempt: int) -> Block:
+        file = self.prefix
+        if self.shift is not None:
+            file = f"{file}{slot + self.shift:05d}-{self.attempt + attempt}{self.suffix}"
+        units = self.block.units
+        return replace(self.block, file=file, units=None if units is None else tuple(slot + unit for unit in units))
+
+
+class _Families:
+    """Assigns blocks to families."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._blocks: list[Block] = []
+        self._times: list[list[int]] = []
+
+    def add(self, block: Block, slot: int) -> tuple[int, int]:
+        """The family of a block as one of a slot, and its attempt."""
+        prefix, writer, attempt, suffix = _parsed(block.file)
+        units = None if block.units is None else tuple([unit - slot for unit in block.units])
+        key = (prefix, None if writer is None else writer - slot, suffix, units, _common_fields(block))
+        number = self._numbers.setdefault(key, len(self._blocks))
+        if number == len(self._blocks):
+            self._blocks.append(block)
+            self._times.append([block.min_time, block.max_time])
+            return number, attempt
+        times = self._times[number]
+        times[0], times[1] = min(times[0], block.min_time), max(times[1], block.max_time)
+        return number, attempt
+
+    def all(self, attempts: Sequence[int]) -> list[Family]:
+        """Every family; `attempts` are what those of its blocks are counted from."""
+        found = []
+        for key, block, times, attempt in zip(self._numbers, self._blocks, self._times, attempts, strict=True):
+            prefix, shift, suffix, units = key[:4]
+            bounded = replace(block, file="", units=units, rows=0, size=0, min_time=times[0], max_time=times[1])
+            found.append(Family(prefix, shift, suffix, attempt, bounded))
+        return found
+
+
+def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], list[bytes]]:
+    """The common part, and the part of each slot."""
+    visits, families = _Visits(command, slots), _Families()
+    merging = {file: number for number, merge in enumerate(command.merges) for file in merge.files}
+    shared: list[Block] = []
+    rows: list[tuple[int, int, int]] = []
+    counts = [0] * slots
+    merged: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for block in command.blocks:
+        needed = visits.of(block)
+        if needed is None:
+            shared.append(replace(block, rows=0, size=0))
+            continue
+        for slot in needed:
+            if block.file in merging:
+                merged[slot].append((merging[block.file], counts[slot]))
+            rows.append((slot, *families.add(block, slot)))
+            counts[slot] += 1
+    own, bases = _own_parts(rows, counts)
+    heads = list(dict.fromkeys(replace(merge, files=()) for merge in command.merges))
+    common = {
+        "command": to_compact(replace(command, blocks=(), merges=(), gathers=())),
+        "shared": pack(Block, shared),
+        "families": families.all(bases),
+        "heads": heads,
+        "gathers": [_with_places(gather, shared) for gather in command.gathers],
+        "merges": [
+            [number, *found] for number, merge in enumerate(command.merges) if (found := _with_places(merge, shared))[1]
+        ],
+    }
+    numbers = {head: number for number, head in enumerate(heads)}
+    kinds = [numbers[replace(merge, files=())] for merge in command.merges] if merged else []
+    for slot, entries in merged.items():
+        columns = [(number, kinds[number], place) for number, place in entries]
+        own[slot] += np.array(columns, "<u4").tobytes()
+    return common, own
+
+
+def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
+    """The function that makes the command of a slot, from what all slots share."""
+    command = from_compact(ProbeCommand, common["command"])
+    shared = unpack(Block, common["shared"])
+    families = from_json(tuple[Family, ...], common["families"])
+    heads = from_json(tuple[Merge, ...], common["heads"])
+    gathers = tuple(_merge_of(entry, shared) for entry in common["gathers"])
+    merges = {number: _merge_of(entry, shared) for number, *entry in common["merges"]}
+
+    def joined(own: bytes, slot: int) -> ProbeCommand:
+        blocks, entries = _read_own(own, families, slot)
+        files: dict[int, list[str]] = defaultdict(list)
+        found = {number: replace(merge, files=()) for number, merge in merges.items()}
+        for number, head, place in entries:
+            found.setdefault(number, heads[head])
+            files[number].append(blocks[place].file)
+        own_merges = tuple(
+            replace(head, files=(*(merges[number].files if number in merges else ()), *files[number]))
+            for number, head in sorted(found.items())
+        )
+        return replace(command, blocks=(*shared, *blocks), gathers=gathers, merges=own_merges)
+
+    return joined
+
+
+class _Visits:
+    """Which slots need a block: those of its units, or None: all."""
+
+    def __init__(self, command: ProbeCommand, slots: int) -> None:
+        streams = len(command.join_orders)
+        self._admission = command.admission
+        self._slots = {
+            (layout.epoch, unit.number): slot_of(unit, slots)
+            for layout in command.layouts
+            for unit in units_of(layout, streams)
+        }
+        starts = [command.rounds - len(order) for order in command.join_orders]
+        # Later rounds start from exchanged rows.
+        self._starting = {
+            stream for stream, start in enumerate(starts) if command.first_round <= start <= command.last_round
+        }
+
+    def of(self, block: Block) -> list[int] | None:
+        units = block.units
+        if units is None or (block.stream in self._starting and self._admission.starting(block) is not None):
+            return None
+        if len(units) == 1:
+            return [self._slots[block.epoch, units[0]]]
+        return sorted({self._slots[block.epoch, unit] for unit in units})
+
+
+def _own_parts(rows: list[tuple[int, int, int]], counts: list[int]) -> tuple[list[bytes], list[int]]:
+    """The families and attempts of each slot's blocks as bytes, and the smallest attempt of each family."""
+    slots, families, attempts = np.array(rows, np.int64).reshape(-1, 3).T
+    bases = np.full(families.max(initial=-1) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(bases, families, attempts)
+    counted = attempts - bases[families]
+    width = 2 if counted.max(initial=0) < 1 << 16 else 8
+    order = np.argsort(slots, kind="stable")
+    numbers, counted = families[order].astype("<u4"), counted[order].astype(f"<u{width}")
+    own, start = [], 0
+    for count in counts:
+        stop = start + count
+        own.append(HEADER.pack(count, width) + numbers[start:stop].tobytes() + counted[start:stop].tobytes())
+        start = stop
+    return own, bases.tolist()
+
+
+def _read_own(own: bytes, families: tuple[Family, ...], slot: int) -> tuple[list[Block], list[list[int]]]:
+    """The blocks of a slot; and of each that is merged: the number and kind of its merge, and its place."""
+    count, width = HEADER.unpack_from(own)
+    numbers = np.frombuffer(own, "<u4", count, HEADER.size)
+    at = HEADER.size + 4 * count
+    attempts = np.frombuffer(own, f"<u{width}", count, at)
+    merged = np.frombuffer(own, "<u4", -1, at + width * count).reshape(-1, 3)
+    pairs = zip(numbers.tolist(), attempts.tolist(), strict=True)
+    return [families[number].member(slot, attempt) for number, attempt in pairs], merged.tolist()
+
+
+def _with_places(merge: Merge, shared: list[Block]) -> tuple[Merge, str]:
+    """A merge without its files, and which of the shared blocks they are; empty if none is."""
+    files = set(merge.files)
+    places = [place for place, block in enumerate(shared) if block.file in files]
+    writer = ColumnWriter()
+    writer.numbers(places)
+    return replace(merge, files=()), writer.to_text() if places else ""
+
+
+def _merge_of(entry: Sequence[Any], shared: tuple[Block, ...]) -> Merge:
+    head, places = from_json(Merge, entry[0]), entry[1]
+    found = ColumnReader.of_text(places).integers() if places else []
+    return replace(head, files=tuple(shared[place].file for place in found))
+
+
+@lru_cache(maxsize=1 << 15)
+def _parsed(file: str) -> tuple[str, int | None, int, str]:
+    """A task's file name as what precedes the slot, the slot, the attempt, and the rest."""
+    found = OWN_FILE.fullmatch(file)
+    return (file, None, 0, "") if found is None else (found[1], int(found[2]), int(found[3]), found[4] or "")

@@ -1,0 +1,154 @@
+"""Columns of whole numbers and of texts as few bytes: for records and commands with an entry per slot.
+
+Entries of one family differ little: their names in slot and attempt, their times by less than a step. So a column of
+numbers is stored as differences from its smallest value or from one entry to the next, whichever is narrower, and all
+columns are compressed together. Texts become a format and columns of the numbers in them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int64]
+
+# Longer ones might not fit into 64 bits.
+DIGITS = re.compile(r"([0-9]{1,18})")
+# How a column is stored, the bytes of an entry, the number of entries, and what they are differences from.
+HEADER = struct.Struct("<BBIq")
+PLAIN, STEPS, AS_TEXT = 0, 1, 2
+WIDTHS = (1, 2, 4, 8)
+
+
+class ColumnWriter:
+    """Collects columns, in the order in which they are read."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def numbers(self, values: Sequence[int] | Numbers) -> None:
+        try:
+            column = np.asarray(values, np.int64)
+        except OverflowError:  # instants just beyond the ends of the 64 bits mean always and never
+            content = json.dumps(list(values)).encode()
+            self._parts += [HEADER.pack(AS_TEXT, 0, len(content), 0), content]
+            return
+        if not len(column):
+            self._parts.append(HEADER.pack(PLAIN, 0, 0, 0))
+            return
+        base = int(column.min())
+        plain = (column - base).view(np.uint64)
+        between = np.diff(column)
+        steps = ((between << 1) ^ (between >> 63)).view(np.uint64)
+        width, width_of_steps = _width(plain), _width(steps)
+        if width_of_steps < width:
+            self._add(STEPS, width_of_steps, len(column), int(column[0]), steps)
+        else:
+            self._add(PLAIN, width, len(column), base, plain)
+
+    def texts(self, values: Sequence[str]) -> None:
+        """Texts of equal format share it; the numbers in them are columns."""
+        formats: dict[str, list[tuple[int, ...]]] = {}
+        places: dict[str, int] = {}
+        kinds = []
+        for text in values:
+            shape, numbers = _split(text)
+            kinds.append(places.setdefault(shape, len(places)))
+            formats.setdefault(shape, []).append(numbers)
+        self.numbers(kinds)
+        known = json.dumps(list(formats)).encode()
+        self._parts += [len(known).to_bytes(4, "little"), known]
+        for rows in formats.values():
+            for column in np.array(rows, np.int64).T if rows[0] else ():
+                self.numbers(column)
+
+    def to_bytes(self) -> bytes:
+        return zlib.compress(b"".join(self._parts), 6)
+
+    def to_text(self) -> str:
+        return base64.b85encode(self.to_bytes()).decode()
+
+    def _add(self, kind: int, width: int, count: int, base: int, values: npt.NDArray[np.uint64]) -> None:
+        self._parts.append(HEADER.pack(kind, width, count, base))
+        if width:
+            # The bytes of equal weight together: the high ones are mostly equal, and compress to nothing.
+            narrow = values.astype(f"<u{width}")
+            self._parts.append(narrow.view(np.uint8).reshape(-1, width).T.tobytes())
+
+
+class ColumnReader:
+    """Reads the columns of a writer in the same order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = zlib.decompress(data)
+        self._at = 0
+
+    @classmethod
+    def of_text(cls, text: str) -> ColumnReader:
+        return cls(base64.b85decode(text))
+
+    def integers(self) -> list[int]:
+        """A column of numbers of any size."""
+        return list(self.numbers().tolist())
+
+    def numbers(self) -> npt.NDArray[Any]:
+        """A column of 64-bit numbers; Python's own if one does not fit."""
+        kind, width, count, base = HEADER.unpack(self._take(HEADER.size))
+        if kind == AS_TEXT:
+            return np.array(json.loads(self._take(count)), object)
+        entries = max(0, count - 1) if kind == STEPS else count
+        values = np.zeros(entries, np.uint64)
+        if width:
+            weights = np.frombuffer(self._take(entries * width), np.uint8).reshape(width, entries)
+            values = np.ascontiguousarray(weights.T).view(f"<u{width}").ravel().astype(np.uint64)
+        if kind == PLAIN:
+            return values.view(np.int64) + np.int64(base)
+        between = (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
+        return np.concatenate((np.array([base], np.int64), between)).cumsum()
+
+    def texts(self) -> list[str]:
+        kinds = self.integers()
+        known = json.loads(self._take(int.from_bytes(self._take(4), "little")))
+        counts = np.bincount(np.array(kinds, np.int64), minlength=len(known)).tolist()
+        rows: list[Iterator[str]] = []
+        for shape, count in zip(known, counts, strict=True):
+            columns = [self.integers() for _ in range(_fields(shape))]
+            numbers = zip(*columns, strict=True) if columns else repeat((), count)
+            rows.append(iter([shape % row for row in numbers]))
+        return [next(rows[kind]) for kind in kinds]
+
+    def _take(self, length: int) -> bytes:
+        data = self._data[self._at : self._at + length]
+        if len(data) < length:
+            raise ValueError("packed columns end too early")
+        self._at += length
+        return data
+
+
+def _width(values: npt.NDArray[np.uint64]) -> int:
+    """The bytes that the largest value needs: none where all values are zero."""
+    largest = int(values.max()) if len(values) else 0
+    return 0 if largest == 0 else next(width for width in WIDTHS if largest < 1 << (8 * width))
+
+
+@lru_cache(maxsize=1 << 15)
+def _split(text: str) -> tuple[str, tuple[int, ...]]:
+    """The format of a text and the numbers in it, in the order in which `%` puts them back."""
+    pieces = DIGITS.split(text.replace("%", "%%"))
+    digits = pieces[1::2]
+    pieces[1::2] = [f"%0{len(part)}d" if part[0] == "0" else "%d" for part in digits]
+    return "".join(pieces), tuple(map(int, digits))
+
+
+def _fields(shape: str) -> int:
+    return shape.replace("%%", "").count("%")
