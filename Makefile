@@ -80,6 +80,10 @@ bench-full: $(TOOLS) java ## Every benchmark at full size; continues where it wa
 bench-spine: $(TOOLS) java ## The equality join: Braid, Spark's own, DuckDB (BENCH_ARGS)
 	$(BIN)/braid bench spine --fresh --publish --dir .bench/spine $(BENCH_ARGS)
 
+.PHONY: bench-scale
+bench-scale: $(TOOLS) java ## How the work of a step grows with the slots: about 10 min (BENCH_ARGS)
+	$(BIN)/braid bench scale --publish $(BENCH_ARGS)
+
 .PHONY: experiments
 experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 30 min
 	$(BIN)/braid experiments run bistream --full --publish

@@ -14,7 +14,7 @@ from typing import Any
 PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb", "polars")
 
 ROOT = Path(__file__).parent.parent
-MEASURED = ("src", "benchmarks/peers", "benchmarks/workloads")
+MEASURED = ("src", "benchmarks/peers", "benchmarks/workloads", "benchmarks/scale")
 
 
 def describe_run() -> dict[str, Any]:

@@ -19,7 +19,10 @@ from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 
-READS, WRITES = ("read", "map", "exists", "list"), ("open_output", "rename", "delete", "delete_tree", "make_directory")
+READS, WRITES = (
+    ("read", "map", "open_input", "exists", "list"),
+    ("open_output", "rename", "delete", "delete_tree", "make_directory"),
+)
 SECOND = 1_000_000
 STRATEGIES: dict[str, Strategy] = {
     "partitioned": Partitioned(),
@@ -52,7 +55,7 @@ def tables(step: int, rows: int = 200) -> dict[str, pa.Table]:
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Every operation on storage, counted at its entry, whoever calls it."""
-    counted = dict.fromkeys((*READS, *WRITES), 0)
+    counted = dict.fromkeys((*READS, *WRITES, "record bytes"), 0)
 
     def watch(name: str) -> None:
         function = getattr(LocalFiles, name)
@@ -63,8 +66,15 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
         monkeypatch.setattr(LocalFiles, name, called)
 
-    for name in counted:
+    for name in (*READS, *WRITES):
         watch(name)
+    create = LocalFiles.write_new
+
+    def created(files: LocalFiles, path: str, data: bytes) -> None:
+        counted["record bytes"] += len(data)
+        create(files, path, data)
+
+    monkeypatch.setattr(LocalFiles, "write_new", created)
     return counted
 
 
@@ -81,6 +91,7 @@ def test_every_request_of_a_step_is_in_its_progress(
         assert progress is not None
         assert progress["storeReads"] == sum(requests[name] for name in READS)
         assert progress["storeWrites"] == sum(requests[name] for name in WRITES)
+        assert progress["recordBytes"] == requests["record bytes"] > 0
         requests.update(dict.fromkeys(requests, 0))
 
     requests.update(dict.fromkeys(requests, 0))

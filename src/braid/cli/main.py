@@ -80,6 +80,10 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Which to run; all by default.")] = None,
     full: Annotated[bool, typer.Option("--full", help="The sizes for reports, and every benchmark.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name the benchmarks and stop.")] = False,
+    small: Annotated[bool, typer.Option("--small", help="Of scale, the smallest sizes: to see that it runs.")] = False,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", help="Of scale, how its joins run: Biclique(routing='random').")
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure everything again, also what an interrupted run has finished.")
     ] = False,
@@ -97,7 +101,7 @@ def bench(
     """
     show_all = debug or context.obj is True
     with reported(show_all):
-        if not run_bench(names or [], full, fresh, publish, listed, directory):
+        if not run_bench(names or [], full, fresh, publish, listed, directory, small, strategy):
             raise typer.Exit(1)
 
 

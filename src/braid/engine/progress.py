@@ -43,6 +43,7 @@ class Phases:
             "durationMs": self.milliseconds(),
             "storeReads": progress["storeReads"] + self.meter.store_reads,
             "storeWrites": progress["storeWrites"] + self.meter.store_writes,
+            "recordBytes": self.meter.record_bytes,
         }
 
     def elapsed(self) -> float:

@@ -38,7 +38,6 @@ from braid.spark.session import pinned_range, require_mappable_memory, slot_coun
 from braid.spark.slot_functions import report_row
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches
-from braid.state.usage import Meter
 
 R = TypeVar("R", bound=TaskReport)
 
@@ -161,9 +160,9 @@ class IngestFunction:
         self._locations = locations
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(IngestCommand, self._locations)
+        task, command, meter = current_task(IngestCommand, self._locations)
         work = partial(run_ingest, self._plan, self._stream, self._locations, command, task, batches)
-        yield report_row(run_metered(Meter(), work))
+        yield report_row(run_metered(meter, work))
 
 
 def evaluated_at_ingest(plan: JoinPlan) -> list[str]:

@@ -16,7 +16,6 @@ from braid.engine.locations import Locations
 from braid.engine.reports import ProbeReport
 from braid.engine.tasks.exchange import ExchangedRows
 from braid.engine.tasks.intermediate import IntermediateRows
-from braid.engine.tasks.metering import slot_meter
 from braid.engine.tasks.probe import OpenSink, SlotProbe
 from braid.engine.tasks.segments import column_types, joined_types
 from braid.engine.tasks.selection import flat_columns, select_outputs
@@ -33,7 +32,6 @@ from braid.spark.task_context import current_task
 from braid.spark.task_reports import TaskReports
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block
-from braid.state.usage import Meter
 
 DELTA_STREAM, ROUTE = "#delta_stream", "#route"
 # The kind, in file names, of what these functions write.
@@ -56,8 +54,7 @@ class EmitFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read_anchor(batches)
-        task, command = current_task(ProbeCommand, self._locations)
-        meter = slot_meter(task.slot, self._slots)
+        task, command, meter = current_task(ProbeCommand, self._locations, self._slots)
         try:
             with meter.running():
                 work = SlotProbe(SlotTask(self._plan, self._locations, self._slots, task), command)
@@ -78,9 +75,9 @@ class CheckFunction:
         self._plan, self._locations, self._stages = plan, locations, stages
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand, self._locations)
+        task, command, meter = current_task(ProbeCommand, self._locations)
         with watched(*self._locations.open_checkpoint(), task.file_name(command, WRITTEN), command.watched):
-            meter, reports = Meter(), TaskReports(command.run, task)
+            reports = TaskReports(command.run, task)
             with meter.running():
                 yield from self._checked(batches, reports)
             reports.add_usage(meter.usage())
@@ -107,8 +104,7 @@ class ExchangeFunction:
         self._plan, self._locations, self._slots = plan, locations, slots
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand, self._locations)
-        meter = Meter()
+        task, command, meter = current_task(ProbeCommand, self._locations)
         with meter.running():
             exchanged, blocks = self._written(task, command, batches)
         report = TaskReports(command.run, task).take()
@@ -144,9 +140,9 @@ class FinishFunction:
         self._plan, self._locations, self._slots, self._open_sink = plan, locations, slots, open_sink
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task, command = current_task(ProbeCommand, self._locations)
+        task, command, meter = current_task(ProbeCommand, self._locations)
         own = SlotTask(self._plan, self._locations, self._slots, task)
-        types, meter = _flat_types(self._plan), Meter()
+        types = _flat_types(self._plan)
         with meter.running():
             sink = self._open_sink(own, command, task.file_name(command, WRITTEN))
             for batch in batches:

@@ -12,7 +12,7 @@ from braid.engine.commands import Command
 from braid.engine.locations import Locations
 from braid.engine.reports import report_text
 from braid.engine.tasks.functions import TaskFunction
-from braid.engine.tasks.metering import run_metered, slot_meter
+from braid.engine.tasks.metering import run_metered
 from braid.engine.tasks.task import SlotTask
 from braid.plan.join import JoinPlan
 from braid.spark.task_context import current_task
@@ -32,9 +32,9 @@ class SlotFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read_anchor(batches)
-        task, command = current_task(self._kind, self._locations)
+        task, command, meter = current_task(self._kind, self._locations, self._slots)
         own = SlotTask(self._plan, self._locations, self._slots, task)
-        yield report_row(run_metered(slot_meter(task.slot, self._slots), lambda: self._function(own, command)))
+        yield report_row(run_metered(meter, lambda: self._function(own, command)))
 
 
 def read_anchor(batches: Iterator[pa.RecordBatch]) -> None:

@@ -10,14 +10,19 @@ from pyspark import TaskContext
 from braid.engine.commands import PROPERTY, Command
 from braid.engine.locations import Locations
 from braid.engine.sending.command_files import receive
+from braid.engine.tasks.metering import slot_meter
 from braid.engine.tasks.task import Task
 from braid.engine.tasks.worker.process import settle
+from braid.state.usage import Meter
 
 C = TypeVar("C", bound=Command[Any])
 
 
-def current_task(kind: type[C], locations: Locations) -> tuple[Task, C]:
-    """This task's identity, and its command: a job over the anchor has one partition per slot."""
+def current_task(kind: type[C], locations: Locations, slots: int | None = None) -> tuple[Task, C, Meter]:
+    """This task's identity, its command, and a meter: a job over the anchor has one partition per slot.
+
+    `slots` is their number, None at ingest and where no segments are read. Reading the command is counted.
+    """
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this runs in Spark tasks only")
@@ -26,4 +31,7 @@ def current_task(kind: type[C], locations: Locations) -> tuple[Task, C]:
         raise RuntimeError("the task has no command: the job was started outside a step")
     settle()
     task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
-    return task, receive(kind, text, task.slot, locations.checkpoint)
+    meter = Meter() if slots is None else slot_meter(task.slot, slots)
+    with meter.running():
+        command = receive(kind, text, task.slot, locations.checkpoint)
+    return task, command, meter

@@ -24,7 +24,7 @@ import pyarrow.fs as pafs
 
 from braid.errors import CorruptStateError, StorageError
 from braid.state.exclusive import ExclusiveWriter, exclusive_writer
-from braid.state.usage import count_read, count_write
+from braid.state.usage import count_read, count_record, count_write
 
 LOCAL_SCHEMES = ("", "file")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
@@ -131,6 +131,7 @@ class LocalFiles:
                 yield file
 
     def write_new(self, path: str, data: bytes) -> None:
+        count_record(len(data))
         temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{uuid.uuid4().hex}")
         with _explained("write", path):
             try:
@@ -225,6 +226,7 @@ class ArrowFiles:
 
     def write_new(self, path: str, data: bytes) -> None:
         """Object stores show only complete objects; where renames are atomic, the complete file is renamed."""
+        count_record(len(data))
         if self._exclusive is not None:
             count_write()
             with _explained("write", path):

@@ -41,7 +41,7 @@ class Meter:
         self._seconds = self._cpu = 0.0
         self._segments: set[tuple[str, int]] = set()
         self._moved_bytes = 0
-        self.store_reads = self.store_writes = 0
+        self.store_reads = self.store_writes = self.record_bytes = 0
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -95,6 +95,13 @@ def count_write() -> None:
     meter = _current.get()
     if meter is not None:
         meter.store_writes += 1
+
+
+def count_record(size: int) -> None:
+    """The bytes of a record that is written."""
+    meter = _current.get()
+    if meter is not None:
+        meter.record_bytes += size
 
 
 def count_segment(path: str, offset: int, length: int) -> None:

@@ -97,20 +97,16 @@ class InlineCluster:
         texts = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
         with self._sender.sent(command, self.slots) as text:
-            command = self._received(IngestCommand, text, 0)
             for name, table in self._batch.items():
                 for partition in range(self.ingest_tasks):
                     share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
-                    texts.append(self._run(partial(self._take, command, numbers[name], partition, share)))
+                    texts.append(self._run(partial(self._take, text, numbers[name], partition, share)))
         return read_reports(IngestReport, texts)
 
     def run(self, command: Command[R]) -> list[R]:
         function = task_function(self._plan, command)
         with self._sender.sent(command, self.slots) as text:
-            texts = [
-                self._run(partial(self._slot, function, self._received(type(command), text, slot), slot))
-                for slot in self.slot_order()
-            ]
+            texts = [self._run(partial(self._slot, function, type(command), text, slot)) for slot in self.slot_order()]
         return read_reports(command.reports, texts)
 
     def slot_order(self) -> Sequence[int]:
@@ -120,19 +116,26 @@ class InlineCluster:
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return False
 
-    def _received(self, kind: type[C], text: str, slot: int) -> C:
-        return receive(kind, text, slot, self._locations.checkpoint)
+    def _received(self, kind: type[C], text: str, slot: int, meter: Meter) -> C:
+        with meter.running():
+            return receive(kind, text, slot, self._locations.checkpoint)
 
     def _take(
-        self, command: IngestCommand, stream: int, partition: int, share: pa.Table, attempt: int
+        self, text: str, stream: int, partition: int, share: pa.Table, attempt: int
     ) -> IngestReport | TaskFailure:
+        meter = Meter()
+        command = self._received(IngestCommand, text, partition, meter)
         batches, task = self._flat(stream, share), Task(partition, attempt, "inline")
         work = partial(run_ingest, self._plan, stream, self._locations, command, task, batches)
-        return run_metered(Meter(), work)
+        return run_metered(meter, work)
 
-    def _slot(self, function: TaskFunction[R], command: Command[R], slot: int, attempt: int) -> R | TaskFailure:
+    def _slot(
+        self, function: TaskFunction[R], kind: type[Command[R]], text: str, slot: int, attempt: int
+    ) -> R | TaskFailure:
+        meter = slot_meter(slot, self.slots)
+        command = self._received(kind, text, slot, meter)
         task = SlotTask(self._plan, self._locations, self.slots, Task(slot, attempt, "inline"))
-        return run_metered(slot_meter(slot, self.slots), partial(function, task, command))
+        return run_metered(meter, partial(function, task, command))
 
     def _run(self, work: Callable[[int], object]) -> str:
         """One task, run as its fate says; reports are passed as text, as from Spark's workers."""

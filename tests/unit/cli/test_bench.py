@@ -21,6 +21,14 @@ def test_bench_names_its_benchmarks() -> None:
     assert "There is no benchmark nonsense" in unknown.stderr.replace("\n", " ")
 
 
+def test_the_benchmark_scale_is_listed_and_runs_alone() -> None:
+    assert "scale" in RUNNER.invoke(main.app, ["bench", "--list"]).stdout
+    for arguments in (["scale", "small"], ["small", "--small"]):
+        result = RUNNER.invoke(main.app, ["bench", *arguments])
+        assert result.exit_code == 2
+        assert "runs alone" in result.stderr.replace("\n", " ")
+
+
 @pytest.mark.parametrize("fresh", [[], ["--fresh"]])
 def test_bench_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fresh: list[str]) -> None:
     (tmp_path / "precious.txt").write_text("keep me")
