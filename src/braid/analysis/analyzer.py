@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from braid.analysis import splitting
 from braid.analysis.catalyst import Node
+from braid.analysis.decimals import Unproven
 from braid.analysis.implied import implied_bounds
 from braid.analysis.raising import may_raise
 from braid.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
@@ -185,11 +186,13 @@ class Analyzer:
         return None if expression is None or has_approximate(expression) else expression
 
     def _translated(self, node: Node) -> tuple[Expression | None, str]:
-        """The expression that Braid can evaluate itself, or the depth that prevents it."""
+        """The expression that Braid can evaluate itself, or the depth or the digits that prevent it."""
         try:
             return translate(node, self._names.by_flat_name, self._resolver.zone), ""
         except TooDeep:
             return None, f"nested deeper than {MAX_DEPTH} levels"
+        except Unproven as unproven:
+            return None, str(unproven)
 
     def _outputs(self, text: str) -> Iterator[Output]:
         parsed = self._resolver.parse(text, "selection")

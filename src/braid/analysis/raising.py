@@ -7,7 +7,9 @@ timestamp by a literal interval needs unrealistic dates and is ignored.
 from __future__ import annotations
 
 from braid.analysis.catalyst import Node, NotConstant
-from braid.kernels.expressions.vectors import decimal_digits
+from braid.analysis.decimals import ROUNDINGS, rounds_after_the_point
+from braid.kernels.expressions.decimal_types import SIGN_DIGITS, never_overflows
+from braid.plan.expressions import Call, Constant, Function, decimal_digits
 
 _SAFE = frozenset({
     "AttributeReference", "Alias", "EqualTo", "EqualNullSafe", "LessThan", "LessThanOrEqual", "GreaterThan",
@@ -25,10 +27,10 @@ _SAFE = frozenset({
     "ArrayTransform", "LambdaFunction", "NamedLambdaVariable", "Size", "ArraySize", "ArraysOverlap", "ArrayDistinct",
     "ArrayMax", "ArrayMin", "MapKeys", "MapValues", "Reverse", "StringReplace", "InitCap", "Levenshtein",
 })  # fmt: skip
-_ARITHMETIC = frozenset({"Add", "Subtract", "Multiply"})
+_ARITHMETIC: dict[str, Function] = {"Add": "add", "Subtract": "subtract", "Multiply": "multiply"}
+_QUOTIENTS: dict[str, Function] = {"Divide": "divide", "Remainder": "remainder"}
 _SIGNS = frozenset({"UnaryMinus", "Abs"})
 _DIVISIONS = frozenset({"Divide", "Remainder", "IntegralDivide", "Pmod"})
-_ROUNDINGS = frozenset({"Round", "BRound", "Ceil", "Floor"})
 _INDEXES = frozenset({"GetArrayItem", "ElementAt"})
 _TRUNCATIONS = frozenset({"TruncTimestamp", "TruncDate"})
 _FLOATS = ("float", "double")
@@ -61,6 +63,8 @@ def _is_safe(node: Node) -> bool:
     if kind in _ARITHMETIC:
         return _safe_arithmetic(node)
     if kind in _SIGNS:
+        if digits := decimal_digits(node.type):
+            return digits[0] <= SIGN_DIGITS
         return node.type in (*_FLOATS, "interval") or not node.java.failOnError()
     if kind in _DIVISIONS:
         return _safe_division(node)
@@ -70,8 +74,8 @@ def _is_safe(node: Node) -> bool:
         return _safe_pattern(node)
     if kind == "TimestampAddInterval":
         return node.children[1].foldable
-    if kind in _ROUNDINGS:
-        return node.children[0].type in _FLOATS
+    if kind in ROUNDINGS:
+        return node.children[0].type in _FLOATS or rounds_after_the_point(node)
     if kind in _INDEXES:
         return not node.java.failOnError()
     if kind in _TRUNCATIONS:
@@ -82,19 +86,31 @@ def _is_safe(node: Node) -> bool:
 def _safe_arithmetic(node: Node) -> bool:
     if node.type == "interval":
         return node.kind != "Multiply"
+    if decimal_digits(node.type) and never_overflows(_call(_ARITHMETIC[node.kind], node)):
+        return True
     # Intervals of months overflow in every mode.
     return node.type in _FLOATS or (node.eval_mode != "ANSI" and not node.type.startswith("interval"))
+
+
+def _call(function: Function, node: Node) -> Call:
+    """An operation on decimals by its types alone."""
+    operands = tuple(Constant(None, child.type) for child in node.children)
+    return Call(function, operands, node.type)
 
 
 def _safe_division(node: Node) -> bool:
     if node.eval_mode != "ANSI":
         return True
-    if node.kind not in ("Divide", "Remainder") or decimal_digits(node.type):
+    if node.kind not in ("Divide", "Remainder"):
+        return False
+    if decimal_digits(node.type) and not never_overflows(_call(_QUOTIENTS[node.kind], node)):
         return False
     try:
         divisor = node.children[1].constant()
     except NotConstant:
         return False
+    if divisor is not None and decimal_digits(node.type):
+        divisor = divisor.toJavaBigDecimal()
     return divisor is None or divisor != 0
 
 

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from braid.analysis.catalyst import Node, NotConstant, operands
+from braid.analysis.decimals import ROUNDINGS, proven, rounds_after_the_point, unscaled
 from braid.analysis.functions import EXTREMES, SIGNATURES
+from braid.kernels.expressions.decimal_types import never_overflows
 from braid.kernels.expressions.evaluate import can_raise
-from braid.kernels.expressions.vectors import decimal_digits
-from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, depth_of
+from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, decimal_digits, depth_of
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _TIMES = ("timestamp", "timestamp_ntz")
 _TYPES = frozenset({"boolean", *_INTEGERS, *_FLOATS, *_TIMES, "date", "interval", "string", "binary", "void"})
-_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-_LONGEST_DECIMAL = 18
-_EXACT_DOUBLE_DIGITS = 15
 _MICROSECONDS_PER_DAY = 86_400_000_000
 # Spark turns a longer list into a hash set, which distinguishes -0.0 from 0.0.
 _LONGEST_FLOAT_LIST = 10
@@ -66,7 +64,10 @@ class TooDeep(Exception):
 
 
 def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expression | None:
-    """The expression that equals a resolved node, None if it must stay in the JVM; TooDeep if it is nested too deep."""
+    """The expression that equals a resolved node, None if it must stay in the JVM.
+
+    TooDeep if it is nested too deep, Unproven if only the digits of a decimal are in the way.
+    """
     try:
         return _Translation(columns, zone).of(node)
     except _Untranslatable:
@@ -172,22 +173,39 @@ class _Translation:
         return result
 
     def arithmetic(self, node: Node) -> Expression:
+        if decimal_digits(node.type):
+            return self.of_decimals(node, _ARITHMETIC[node.kind], self.all(node))
         _require(node.type in (*_INTEGERS, *_FLOATS, "interval") and node.eval_mode != "TRY")
         ansi = node.eval_mode == "ANSI" or node.type == "interval"
         arguments = self.all(node)
         _require(all(argument.type == node.type for argument in arguments))
         return Call(_ARITHMETIC[node.kind], arguments, node.type, ansi)
 
+    def of_decimals(self, node: Node, function: Function, arguments: tuple[Expression, ...]) -> Expression:
+        _require(node.eval_mode != "TRY" and all(decimal_digits(argument.type) for argument in arguments))
+        return proven(Call(function, arguments, node.type, node.eval_mode == "ANSI"))
+
+    def rounding(self, node: Node) -> Expression:
+        _require(rounds_after_the_point(node))
+        argument = self.of(node.children[0])
+        return argument if argument.type == node.type else proven(Call(ROUNDINGS[node.kind], (argument,), node.type))
+
     def sign(self, node: Node) -> Expression:
+        if decimal_digits(node.type):
+            return Call(_SIGNS[node.kind], self.all(node), node.type)
         _require(node.type in (*_INTEGERS, *_FLOATS, "interval"))
         ansi = bool(node.java.failOnError()) or node.type == "interval"
         return Call(_SIGNS[node.kind], self.all(node), node.type, ansi)
 
     def divide(self, node: Node) -> Expression:
+        if decimal_digits(node.type):
+            return self.of_decimals(node, "divide", self.all(node))
         _require(node.type == "double" and node.eval_mode != "TRY")
         return Call("divide", self.all(node), node.type, node.eval_mode == "ANSI")
 
     def remainder(self, node: Node) -> Expression:
+        if decimal_digits(node.type):
+            return self.of_decimals(node, "remainder", self.all(node))
         _require(node.type in _INTEGERS and node.eval_mode != "TRY")
         return Call("remainder", self.all(node), node.type, node.eval_mode == "ANSI")
 
@@ -213,6 +231,10 @@ class _Translation:
         if source == target:
             _require(source != "interval" or _keeps_interval(node))
             return argument
+        if decimal_digits(source) or decimal_digits(target):
+            call = proven(Call("cast", (argument,), target, node.eval_mode == "ANSI"))
+            _require(node.eval_mode != "TRY" or never_overflows(call))
+            return call
         _require(_exact_cast(source, target, self.zone))
         return Call("cast", (argument,), target)
 
@@ -250,6 +272,7 @@ _RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
     "Divide": _Translation.divide,
     "Remainder": _Translation.remainder,
     "Sqrt": _Translation.square_root,
+    **dict.fromkeys(ROUNDINGS, _Translation.rounding),
     "Cast": _Translation.cast,
     **dict.fromkeys(SIGNATURES, _Translation.function),
     **dict.fromkeys(EXTREMES, _Translation.extreme),
@@ -264,8 +287,7 @@ def _require(condition: bool) -> None:
 
 
 def _supported(type: str) -> bool:
-    digits = decimal_digits(type)
-    return type in _TYPES if digits is None else digits[0] <= _LONGEST_DECIMAL
+    return type in _TYPES or decimal_digits(type) is not None
 
 
 def _constant(node: Node) -> Constant:
@@ -275,8 +297,8 @@ def _constant(node: Node) -> Constant:
 
 
 def _plain(value: Any, type: str) -> int | float | bool | str:
-    if decimal_digits(type):
-        return int(value.toUnscaledLong())
+    if digits := decimal_digits(type):
+        return unscaled(value.toJavaBigDecimal(), digits[1])
     if type == "string":
         text = str(value.toString())
         # The JVM replaces bytes that are no UTF-8; a literal with such bytes stays with it.
@@ -304,8 +326,6 @@ def _under_a_day(interval: Constant) -> bool:
 def _exact_cast(source: str, target: str, zone: Zone) -> bool:
     if source in _INTEGERS:
         return _exact_from_integer(source, target)
-    if digits := decimal_digits(source):
-        return _exact_from_decimal(digits, target)
     if source == "date":
         return target == "timestamp_ntz" or (target == "timestamp" and zone.utc)
     if source in _TIMES:
@@ -314,14 +334,5 @@ def _exact_cast(source: str, target: str, zone: Zone) -> bool:
 
 
 def _exact_from_integer(source: str, target: str) -> bool:
-    if digits := decimal_digits(target):
-        return digits[0] - digits[1] >= _INTEGER_DIGITS[source]
     wider = _INTEGERS[_INTEGERS.index(source) + 1 :]
     return target in (*wider, *_FLOATS)
-
-
-def _exact_from_decimal(digits: tuple[int, int], target: str) -> bool:
-    precision, scale = digits
-    if wanted := decimal_digits(target):
-        return wanted[1] >= scale and wanted[0] - wanted[1] >= precision - scale
-    return target == "double" and precision <= _EXACT_DOUBLE_DIGITS

@@ -9,22 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from braid.kernels.expressions.decimals import to_numbers
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys, index_keys
 from braid.kernels.rows import Positions, Rows
-from braid.plan.expressions import Expression
+from braid.plan.expressions import Expression, decimal_digits
 from braid.plan.join import Index, JoinPlan
 
 Numbers = npt.NDArray[Any]
 
 
 def range_values(expression: Expression, rows: Rows) -> Numbers:
-    """The numbers that an index is searched by: integers unchanged, floating-point numbers without infinities.
+    """The numbers that an index is searched by: integers unchanged, decimals as doubles, no infinities.
 
     A number that is not finite sorts last as NaN and is a candidate of every range, because differences with it follow
-    special rules.
+    special rules. So does a decimal that is NULL: what is stored for it need not be the same when it is opened.
     """
-    values = np.asarray(evaluate(expression, rows.vector).values)
+    vector = evaluate(expression, rows.vector)
+    values = to_numbers(vector.values, expression.type)
+    if vector.valid is not None and decimal_digits(expression.type):
+        values = np.where(vector.valid, values, np.nan)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         values = np.where(np.isfinite(values), values, np.nan)
     return values
@@ -77,10 +81,11 @@ class SortedIndex:
 
     @cached_property
     def largest(self) -> float:
-        """The largest magnitude among the numbers."""
+        """The largest magnitude among the finite numbers."""
         if self.numbers is None or self.length == 0:
             return 0.0
-        return max(abs(float(self.numbers.min())), abs(float(self.numbers.max())))
+        least, most = np.fmin.reduce(self.numbers), np.fmax.reduce(self.numbers)
+        return 0.0 if np.isnan(most) else max(abs(float(least)), abs(float(most)))
 
     def rows_at(self, places: Positions) -> Positions:
         return places if self.positions is None else self.positions[places].astype(np.int64, copy=False)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.checks import Check, prepare_checks
+from braid.kernels.expressions.decimals import to_numbers
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.ordering import SortedIndex
@@ -60,7 +61,7 @@ class Probing:
     """Rows that probe a stream or intermediate result, with all that the lookup needs of them.
 
     There is a window for every stream of the stored rows; `earliest` and `latest` apply to the time of a stored row as
-    computed by `row_times`. `headroom` is how large a stored number may be before the integer arithmetic of a bound may
+    computed by `row_times`. `headroom` is how large a stored number may be before the arithmetic of a bound may
     overflow. `rank_indexes` are those of streams with row-based windows. `constant_bytes` is what literals add to a
     result.
     """
@@ -166,10 +167,10 @@ def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
         magnitude = np.full(rows.length, abs(bound.offset))
         with np.errstate(all="ignore"):
             for sign, expression in terms:
-                term = np.asarray(evaluate(expression, rows.vector).values).astype(np.float64)
+                term = to_numbers(evaluate(expression, rows.vector).values, expression.type).astype(np.float64)
                 values = values + sign * term
                 magnitude = magnitude + np.abs(term)
-            slack = bound.epsilon * magnitude
+            slack = bound.epsilon * magnitude + bound.rounding
             if bound.capacity is not None:
                 headroom = min(headroom, bound.capacity - float((magnitude + slack).max(initial=0.0)))
             end = values - slack if bound.side == "lower" else values + slack

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from braid.plan.expressions import Call, Column, Constant, Expression, streams_of, walk
+from braid.kernels.expressions.decimal_types import is_exact, never_overflows
+from braid.kernels.expressions.raising import can_raise, is_of_decimals
+from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits, streams_of, walk
 from braid.plan.join import Bound
 from braid.plan.predicate import Conjunct
 
@@ -22,6 +24,9 @@ RANGE_TYPES = frozenset(
     {"tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "interval"}
 )
 INTEGER_CAPACITY = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
+WHOLE_TYPES = frozenset({"tinyint", "smallint", "int", "bigint"})
+# Of the range of a decimal type, so that rounding cannot hide an overflow.
+SAFE_SHARE = 1 - 2.0**-40
 SAFE_FLOATING = frozenset({"add", "subtract", "multiply", "negate", "abs", "sqrt", "cast"})
 FLIPPED: dict[str, Literal["lt", "le", "gt", "ge", "eq"]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
@@ -70,6 +75,7 @@ def _absolute(left: Expression, right: Expression, function: str) -> tuple[Expre
         left, right = right, left
     elif function not in ("lt", "le"):
         return None
+    left = _peeled(left)
     if isinstance(left, Call) and left.function == "abs" and not _may_wrap(left):
         return left.arguments[0], right
     return None
@@ -97,8 +103,9 @@ def _solve(left: Expression, right: Expression, function: str, position: int, st
     if offset is None:
         return []
     found = _bound(own[0], rest, offset, function, position, _epsilon(left, right))
-    capacity = _capacity(left, right)
-    return [Range(found.number, tuple(replace(bound, capacity=capacity) for bound in found.bounds))]
+    capacity, rounding = _capacity(left, right), _rounding(left, right)
+    bounds = (replace(bound, capacity=capacity, rounding=rounding) for bound in found.bounds)
+    return [Range(found.number, tuple(bounds))]
 
 
 def _bound(own: Term, rest: list[Term], offset: float, function: str, position: int, epsilon: float) -> Range:
@@ -119,6 +126,7 @@ def _bound(own: Term, rest: list[Term], offset: float, function: str, position: 
 
 def _terms(expression: Expression, sign: int) -> list[Term] | None:
     """The expression as a sum of signed terms; None if a part of it cannot be used in ranges."""
+    expression = _peeled(expression)
     if isinstance(expression, Call) and expression.function in ("add", "subtract"):
         if _may_wrap(expression):
             return None
@@ -133,10 +141,12 @@ def _terms(expression: Expression, sign: int) -> list[Term] | None:
 def _usable(expression: Expression) -> bool:
     if isinstance(expression, Constant):
         return isinstance(expression.value, int | float) and not isinstance(expression.value, bool)
-    if expression.type not in RANGE_TYPES:
+    if not _is_range_type(expression.type):
         return False
     if isinstance(expression, Column):
         return True
+    if is_of_decimals(expression):
+        return _is_number_alone(expression)
     if expression.function == "cast" and isinstance(expression.arguments[0], Column):
         return expression.arguments[0].type in RANGE_TYPES
     floating = all(node.type in ("float", "double") or not isinstance(node, Call) for node in walk(expression))
@@ -144,25 +154,61 @@ def _usable(expression: Expression) -> bool:
     return floating and safe
 
 
+def _is_range_type(type: str) -> bool:
+    return type in RANGE_TYPES or decimal_digits(type) is not None
+
+
+def _is_number_alone(call: Call) -> bool:
+    """Whether an operation on decimals is a number of its own: all its parts are numbers, and it cannot raise."""
+    kinds = all(node.type in WHOLE_TYPES or decimal_digits(node.type) for node in walk(call) if node is not call)
+    return kinds and not can_raise(call)
+
+
+def _peeled(expression: Expression) -> Expression:
+    """The expression without casts to decimals that cannot raise; they keep its value, or round it."""
+    while isinstance(expression, Call) and expression.function == "cast" and decimal_digits(expression.type):
+        if expression.ansi and not never_overflows(expression):
+            break
+        expression = expression.arguments[0]
+    return expression
+
+
 def _may_wrap(call: Call) -> bool:
-    """Whether integer overflow would wrap around silently, which a range cannot represent."""
+    """Whether integer overflow would wrap around silently, which a range cannot represent; decimals become NULL."""
+    if decimal_digits(call.type):
+        return False
     return not call.ansi and call.type not in ("float", "double", "timestamp", "timestamp_ntz", "interval")
 
 
 def _sum(constants: list[Term]) -> float | None:
     total = 0.0
     for term in constants:
-        if not isinstance(term.expression, Constant) or term.expression.value is None:
+        if not isinstance(term.expression, Constant) or not isinstance(term.expression.value, int | float):
             return None
-        total += term.sign * float(term.expression.value)
+        digits = decimal_digits(term.expression.type)
+        total += term.sign * (term.expression.value / 10 ** (digits[1] if digits else 0))
     return total
 
 
-def _capacity(left: Expression, right: Expression) -> int | None:
-    """The largest value that fits every integer operation of the comparison; None if it has no such operation."""
-    calls = [node for side in (left, right) for node in walk(side) if isinstance(node, Call)]
-    sums = [call.type for call in calls if call.function in ("add", "subtract", "negate", "abs")]
-    return min((INTEGER_CAPACITY[kind] for kind in sums if kind in INTEGER_CAPACITY), default=None)
+def _capacity(left: Expression, right: Expression) -> float | None:
+    """The largest value that fits every operation of the comparison that can overflow; None if there is none."""
+    sums = _calls(left, right, ("add", "subtract", "negate", "abs"))
+    whole = [INTEGER_CAPACITY[call.type] for call in sums if call.type in INTEGER_CAPACITY]
+    long = [decimal_digits(call.type) for call in sums if is_of_decimals(call) and can_raise(call)]
+    ends = [SAFE_SHARE * 10 ** (digits[0] - digits[1]) for digits in long if digits]
+    return min((*whole, *ends), default=None)
+
+
+def _rounding(left: Expression, right: Expression) -> float:
+    """How far sums and casts to fewer digits may be rounded, together: each by half a unit of its last digit."""
+    calls = [call for call in _calls(left, right, ("add", "subtract", "cast")) if decimal_digits(call.type)]
+    lossy = [decimal_digits(call.type) for call in calls if not is_exact(call)]
+    return sum(10.0 ** -digits[1] for digits in lossy if digits)
+
+
+def _calls(left: Expression, right: Expression, functions: tuple[str, ...]) -> list[Call]:
+    nodes = [node for side in (left, right) for node in walk(side)]
+    return [node for node in nodes if isinstance(node, Call) and node.function in functions]
 
 
 def _epsilon(left: Expression, right: Expression) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
-from braid.plan.expressions import Call, Column, Constant, Expression
+from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
@@ -259,6 +260,8 @@ def render(expression: Expression) -> str:
 def _constant(constant: Constant) -> str:
     if constant.value is None:
         return "NULL"
+    if digits := decimal_digits(constant.type):
+        return format(Decimal(constant.value).scaleb(-digits[1], Context(prec=digits[0])), "f")
     return brief_us(int(constant.value)) if constant.type == "interval" else str(constant.value)
 
 

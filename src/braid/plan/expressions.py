@@ -8,8 +8,10 @@ text for the JVM.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -17,6 +19,7 @@ Function: TypeAlias = OneOf[
     "eq", "eq_null_safe", "lt", "le", "gt", "ge",
     "and", "or", "not", "is_null", "is_not_null", "is_nan", "in",
     "add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt",
+    "round_half_up", "round_half_even", "round_up", "round_down",
     "cast", "if", "coalesce", "greatest", "least",
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "power",
 ]  # fmt: skip
@@ -55,8 +58,17 @@ class Call:
 Expression: TypeAlias = Column | Constant | Call
 
 
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
 # Pickling and evaluation in tasks use several stack frames for every level; Python allows about 1,000 frames.
 MAX_DEPTH = 100
+
+
+@cache
+def decimal_digits(type: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type, None for any other."""
+    found = _DECIMAL.fullmatch(type)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

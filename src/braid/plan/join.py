@@ -119,7 +119,8 @@ class Bound:
     """`range >= sum + offset` (lower) or `range <= sum + offset` (upper), up to `epsilon` of rounding.
 
     `plus` and `minus` are expressions over streams already joined. `capacity` is the largest value of the comparison's
-    integer arithmetic: where it may be exceeded, the comparison must run on every pair, so that it raises.
+    arithmetic of integers and long decimals: where it may be exceeded, the comparison must run on every pair, so that
+    it raises. `rounding` is by how much the sums of long decimals may be rounded, whatever their size.
     """
 
     side: Literal["lower", "upper"]
@@ -128,7 +129,8 @@ class Bound:
     offset: float
     epsilon: float
     conjunct: int
-    capacity: int | None = None
+    capacity: float | None = None
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)

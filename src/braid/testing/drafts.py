@@ -17,13 +17,19 @@ from braid.kernels.expressions.vectors import ARROW_TYPES as PLAIN_TYPES
 from braid.plan.aggregation import Aggregation, Function, Updates
 from braid.plan.aggregation import Call as AggregateCall
 from braid.plan.explain import render
-from braid.plan.expressions import Call, Column, Expression, columns_of, streams_of
+from braid.plan.expressions import Call, Column, Expression, columns_of, decimal_digits, streams_of
 from braid.plan.join import RESULT_TIME
 from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 ARROW_TYPES: dict[str, pa.DataType] = {**PLAIN_TYPES, "timestamp": TIMESTAMP}
+
+
+def arrow_type(type: str) -> pa.DataType:
+    """The Arrow type of a column of Spark's simple type."""
+    digits = decimal_digits(type)
+    return ARROW_TYPES[type] if digits is None else pa.decimal128(*digits)
 
 
 class DraftStream:
@@ -80,7 +86,7 @@ class Draft:
                 number=number,
                 time=f"{name}.{time}",
                 columns=tuple(Column(f"{name}.{column}", number, type) for column, type in types.items()),
-                schema=pa.schema([(f"{name}.{column}", ARROW_TYPES[type]) for column, type in types.items()]),
+                schema=pa.schema([(f"{name}.{column}", arrow_type(type)) for column, type in types.items()]),
                 window_us=window_us,
                 automatic=False,
                 lateness_us=lateness_us,
@@ -144,7 +150,7 @@ class Draft:
             outputs = [replace(_output(column), name=name) for name, column in self._selected.items()]
         if self._ordered and self._groups is None:
             outputs.append(replace(_output(Column(RESULT_TIME, -1, "timestamp")), name="#time"))
-        fields = [pa.field(output.name, ARROW_TYPES[output.expression.type]) for output in outputs if output.expression]
+        fields = [pa.field(output.name, arrow_type(output.expression.type)) for output in outputs if output.expression]
         aggregation = self._aggregation()
         sink_schema = pa.schema(fields[:-1] if self._ordered else fields)
         if aggregation is not None:

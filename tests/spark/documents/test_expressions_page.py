@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from braid.analysis import AnalyzedStream, Analyzer, translate
 from braid.analysis.catalyst import Node
+from braid.kernels.expressions.decimal_types import MAX_DIGITS, SIGN_DIGITS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "expressions.md").read_text()
 CODE = re.compile(r"`([^`]+)`")
@@ -55,6 +56,6 @@ def test_examples_go_the_way_the_page_says_and_no_rule_is_left_out(
 
 def test_the_types_are_those_of_the_code() -> None:
     assert {*examples("Types")} == {*translate._TYPES, "decimal"} - {"void"}
-    assert f"up to {translate._LONGEST_DECIMAL} digits" in PAGE
+    assert f"up to {MAX_DIGITS} digits" in PAGE
+    assert f"more than {SIGN_DIGITS} digits" in PAGE
     assert f"at most {translate._LONGEST_FLOAT_LIST} values of float and double" in PAGE
-    assert f"decimals of up to {translate._EXACT_DOUBLE_DIGITS} digits to double" in PAGE

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from braid.errors import PredicateError
 from braid.kernels.blame import blamed_output
+from braid.kernels.expressions.decimals import to_arrow
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.expressions.vectors import Vector
 from braid.kernels.rows import Pairs, Rows
@@ -111,16 +111,8 @@ def _to_array(vector: Vector, wanted: pa.DataType, length: int) -> pa.Array:
     values = np.broadcast_to(vector.values, (length,))
     nulls = None if vector.valid is None else ~np.broadcast_to(vector.valid, (length,))
     if pa.types.is_decimal(wanted):
-        return _decimals(values, nulls, wanted)
+        return to_arrow(values, nulls, wanted)
     return pa.array(values, mask=nulls).cast(_storage(wanted)).view(wanted)
-
-
-def _decimals(unscaled: np.ndarray, nulls: np.ndarray | None, wanted: pa.DataType) -> pa.Array:
-    """Decimals of 128 bits from their unscaled values, which are small enough for 64."""
-    words = np.empty((len(unscaled), 2), np.int64)
-    words[:, 0], words[:, 1] = unscaled, unscaled >> 63
-    array = pa.Array.from_buffers(wanted, len(unscaled), [None, pa.py_buffer(words)])
-    return array if nulls is None else pc.if_else(pa.array(nulls), pa.scalar(None, wanted), array)
 
 
 def _storage(wanted: pa.DataType) -> pa.DataType:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from braid.errors import PredicateError
-from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, decimal_digits, dtype_of, magnitude
+from braid.kernels.expressions.refusals import division_by_zero, overflow, refuse
+from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, dtype_of, magnitude
 from braid.plan.instants import EARLIEST_US, LATEST_US
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
@@ -74,26 +74,13 @@ def square_root(operand: Vector) -> Vector:
 
 
 def cast(operand: Vector, source: str, target: str, active: Mask | None) -> Vector:
-    """A cast that keeps every value: widening, or a number to a floating type."""
-    if decimal_digits(source) or decimal_digits(target):
-        return _cast_decimal(operand, source, target)
+    """A cast that keeps every value: widening, or a number to a floating type; not of decimals."""
     if source == "date" and target in ("timestamp", "timestamp_ntz"):
         days = Vector(operand.values.astype(np.int64), operand.valid)
         return multiply(days, Vector(np.int64(_MICROSECONDS_PER_DAY)), True, active)
     wanted = dtype_of(target)
     same = operand.values.dtype == wanted
     return operand if same else Vector(operand.values.astype(wanted), operand.valid, operand.bound)
-
-
-def _cast_decimal(operand: Vector, source: str, target: str) -> Vector:
-    scale = (decimal_digits(source) or (0, 0))[1]
-    digits = decimal_digits(target)
-    if digits is None:
-        # Exact integer over exact power of ten: one rounding, as BigDecimal.doubleValue does.
-        return Vector(operand.values.astype(np.float64) / 10.0**scale, operand.valid)
-    values = operand.values.astype(np.int64, copy=False)
-    factor = 10 ** (digits[1] - scale)
-    return Vector(values if factor == 1 else values * np.int64(factor), operand.valid)
 
 
 def _exact(
@@ -113,7 +100,7 @@ def _exact(
     if bound <= np.iinfo(result.dtype).max:
         return Vector(result, valid, bound)
     if ansi:
-        _refuse(overflows(left.values, right.values, result), valid, active, _overflow)
+        refuse(overflows(left.values, right.values, result), valid, active, overflow)
     return Vector(result, valid)
 
 
@@ -168,7 +155,7 @@ def _sign_change(
     if values.dtype.kind == "i" and ansi:
         limits = np.iinfo(values.dtype)
         if magnitude(operand) > limits.max:
-            _refuse(values == limits.min, valid, active, _overflow)
+            refuse(values == limits.min, valid, active, overflow)
     in_place = reuse and isinstance(values, np.ndarray) and values.ndim > 0
     return Vector(operation(values, out=values) if in_place else operation(values), valid, operand.bound)
 
@@ -179,30 +166,6 @@ def _nonzero(left: Vector, right: Vector, ansi: bool, active: Mask | None) -> Ma
     if not zero.any():
         return valid
     if ansi:
-        _refuse(zero, valid, active, _division_by_zero)
+        refuse(zero, valid, active, division_by_zero)
         return valid
     return both_valid(valid, ~zero)
-
-
-def _refuse(bad: Any, valid: Mask | None, active: Mask | None, refusal: Callable[[], NoReturn]) -> None:
-    if bad.any():
-        for mask in (valid, active):
-            bad = bad if mask is None else bad & mask
-        if bad.any():
-            refusal()
-
-
-def _overflow() -> NoReturn:
-    raise PredicateError(
-        "A predicate was evaluated and its arithmetic overflowed.",
-        "Spark's ANSI mode allows only results that fit the type of the operands.",
-        "widen an operand, as in CAST(x AS BIGINT), or guard the conjunct with a condition before it.",
-    )
-
-
-def _division_by_zero() -> NoReturn:
-    raise PredicateError(
-        "A predicate was evaluated and it divided by zero.",
-        "Spark's ANSI mode allows no zero divisor.",
-        "guard it, as in q.b <> 0 AND o.a / q.b > 2, or use try_divide.",
-    )

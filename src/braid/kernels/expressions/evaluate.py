@@ -16,22 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.expressions import arithmetic, logic, numbers
-from braid.kernels.expressions.vectors import (
-    TEXT_TYPES,
-    TIME_TYPES,
-    Mask,
-    Vector,
-    both_valid,
-    constant_vector,
-    to_vector,
-)
-from braid.plan.expressions import Call, Column, Constant, Expression, Function, walk
+from braid.kernels.expressions import arithmetic, decimals, logic, numbers, wide_integers
+from braid.kernels.expressions.raising import can_raise, floating, is_of_decimals, is_of_times
+from braid.kernels.expressions.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
+from braid.plan.expressions import Call, Column, Constant, Expression, Function, decimal_digits, walk
 
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "shared_calls", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
-_RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "remainder"})
 
 
 class Evaluator:
@@ -81,30 +73,6 @@ def tileable(expression: Expression) -> bool:
     return not any(node.type in TEXT_TYPES for node in walk(expression))
 
 
-def can_raise(expression: Expression) -> bool:
-    """Whether some value of the columns makes the evaluation raise."""
-    return any(_raises(node) for node in walk(expression) if isinstance(node, Call))
-
-
-def _raises(call: Call) -> bool:
-    if call.function == "cast":
-        return call.arguments[0].type == "date"
-    if _is_of_times(call):
-        return False
-    if call.function in ("divide", "remainder") and isinstance(divisor := call.arguments[1], Constant):
-        return call.ansi and divisor.value == 0
-    return call.ansi and (call.function == "divide" or (call.function in _RAISING and not _floating(call.type)))
-
-
-def _is_of_times(call: Call) -> bool:
-    """Whether it is a sum or difference with a time, which is clipped to its range instead of raising."""
-    return call.function in ("add", "subtract") and any(argument.type in TIME_TYPES for argument in call.arguments)
-
-
-def _floating(type: str) -> bool:
-    return type in ("float", "double")
-
-
 def _value(expression: Expression, scope: _Scope) -> Vector:
     if isinstance(expression, Column):
         return scope.lookup(expression.name)
@@ -135,7 +103,7 @@ def shared_calls(expression: Expression) -> dict[int, int]:
 
 
 def _has_float_zero(expression: Expression) -> bool:
-    return any(isinstance(x, Constant) and _floating(x.type) and x.value == 0 for x in walk(expression))
+    return any(isinstance(x, Constant) and floating(x.type) and x.value == 0 for x in walk(expression))
 
 
 def _operands(call: Call, scope: _Scope) -> tuple[Vector, Vector]:
@@ -202,11 +170,14 @@ def _in(call: Call, scope: _Scope) -> Vector:
 
 def _arithmetic(
     operation: Callable[[Vector, Vector, bool, Mask | None, Any], Vector],
+    of_decimals: Callable[[Call, Vector, Vector, Mask | None], Vector],
     of_times: Callable[[Vector, Vector, str], Vector] | None = None,
 ) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         left, right = _operands(call, scope)
-        if of_times is not None and _is_of_times(call):
+        if decimal_digits(call.type):
+            return of_decimals(call, left, right, scope.active)
+        if of_times is not None and is_of_times(call):
             return of_times(left, right, call.type)
         return operation(left, right, call.ansi, scope.active, _spare(call, left, right, scope))
 
@@ -228,20 +199,30 @@ def _is_fresh(argument: Expression, scope: _Scope) -> bool:
     return isinstance(argument, Call) and argument.function in _ALLOCATING and id(argument) not in scope.shared
 
 
-def _division(operation: Callable[[Vector, Vector, bool, Mask | None], Vector]) -> _Implementation:
+def _division(
+    operation: Callable[[Vector, Vector, bool, Mask | None], Vector],
+    of_decimals: Callable[[Call, Vector, Vector, Mask | None], Vector],
+) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         dividend, divisor = call.arguments
         right = _value(divisor, scope)  # Spark evaluates the divisor first
         wanted = right.valid if call.ansi else both_valid(right.valid, np.asarray(right.values != 0))
         left = _value(dividend, _narrowed(scope, dividend, wanted))
+        if decimal_digits(call.type):
+            return of_decimals(call, left, right, scope.active)
         return operation(left, right, call.ansi, scope.active)
 
     return apply
 
 
-def _sign(operation: Callable[[Vector, bool, Mask | None, bool], Vector]) -> _Implementation:
+def _sign(
+    operation: Callable[[Vector, bool, Mask | None, bool], Vector],
+    of_decimals: Callable[[Call, Vector, Mask | None, bool], Vector],
+) -> _Implementation:
     def apply(call: Call, scope: _Scope) -> Vector:
         (argument,) = call.arguments
+        if decimal_digits(call.type):
+            return of_decimals(call, _value(argument, scope), scope.active, _is_fresh(argument, scope))
         return operation(_value(argument, scope), call.ansi, scope.active, _is_fresh(argument, scope))
 
     return apply
@@ -260,8 +241,14 @@ def _plain(operation: Callable[..., Vector]) -> _Implementation:
     return apply
 
 
+def _round(call: Call, scope: _Scope) -> Vector:
+    return decimals.rounded(call, _value(call.arguments[0], scope), scope.active)
+
+
 def _cast(call: Call, scope: _Scope) -> Vector:
     (argument,) = call.arguments
+    if is_of_decimals(call):
+        return decimals.cast(call, _value(argument, scope), scope.active)
     return arithmetic.cast(_value(argument, scope), argument.type, call.type, scope.active)
 
 
@@ -287,7 +274,7 @@ def _filled(vector: Vector, valid: Mask, other: Vector) -> Vector:
     if logic.is_text(vector) or logic.is_text(other):
         return logic.text_vector(pc.coalesce(vector.values, other.values))
     filled = None if other.valid is None else valid | other.valid
-    return Vector(np.where(valid, vector.values, other.values), filled)
+    return Vector(np.where(valid, *wide_integers.alike(vector, other)), filled)
 
 
 _Implementation = Callable[[Call, _Scope], Vector]
@@ -306,14 +293,15 @@ _FUNCTIONS: dict[Function, _Implementation] = {
     "is_not_null": _is_not_null,
     "is_nan": _is_nan,
     "in": _in,
-    "add": _arithmetic(arithmetic.add, arithmetic.add_to_time),
-    "subtract": _arithmetic(arithmetic.subtract, arithmetic.subtract_from_time),
-    "multiply": _arithmetic(arithmetic.multiply),
-    "divide": _division(arithmetic.divide),
-    "remainder": _division(arithmetic.remainder),
-    "negate": _sign(arithmetic.negate),
-    "abs": _sign(arithmetic.absolute),
+    "add": _arithmetic(arithmetic.add, decimals.add_or_subtract, arithmetic.add_to_time),
+    "subtract": _arithmetic(arithmetic.subtract, decimals.add_or_subtract, arithmetic.subtract_from_time),
+    "multiply": _arithmetic(arithmetic.multiply, decimals.multiply),
+    "divide": _division(arithmetic.divide, decimals.divide),
+    "remainder": _division(arithmetic.remainder, decimals.remainder),
+    "negate": _sign(arithmetic.negate, decimals.negate),
+    "abs": _sign(arithmetic.absolute, decimals.absolute),
     "sqrt": _sqrt,
+    **dict.fromkeys(decimals.ROUNDINGS, _round),
     "cast": _cast,
     "if": _if,
     "coalesce": _coalesce,

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, magnitude
+from braid.kernels.expressions import wide_integers
+from braid.kernels.expressions.vectors import Array, Mask, Vector, both_valid, is_wide, magnitude
 
 # Below this many literals, one comparison each is cheaper than building a set.
 _FEW_LITERALS = 8
@@ -37,6 +38,8 @@ def compare(name: str, left: Vector, right: Vector) -> Vector:
     valid = both_valid(left.valid, right.valid)
     if is_text(left) or is_text(right):
         return Vector(as_mask(textual(left.values, right.values)), valid)
+    if is_wide(left.values) or is_wide(right.values):
+        return Vector(_compare_wide(name, left, right), valid)
     result = numeric(left.values, right.values)
     if left.beyond is not None or right.beyond is not None:
         mine, theirs = (np.int8(0) if side.beyond is None else side.beyond for side in (left, right))
@@ -114,7 +117,7 @@ def chosen(taken: Mask, left: Vector, right: Vector) -> Vector:
     valid = None
     if left.valid is not None or right.valid is not None:
         valid = np.where(taken, mask_of(left), mask_of(right))
-    return Vector(np.where(taken, left.values, right.values), valid)
+    return Vector(np.where(taken, *wide_integers.alike(left, right)), valid)
 
 
 def text_vector(values: pa.Array | pa.Scalar) -> Vector:
@@ -133,6 +136,16 @@ def as_mask(result: Any) -> Array:
     return mask
 
 
+def _compare_wide(name: str, left: Vector, right: Vector) -> Mask:
+    one, two = (wide_integers.words_of(side.values) for side in (left, right))
+    if name == "eq":
+        return wide_integers.equal(one, two)
+    if name in ("gt", "le"):
+        one, two = two, one
+    found = wide_integers.less(one, two)
+    return found if name in ("lt", "gt") else ~found
+
+
 def _correct_nan(name: str, result: Any, left: Any, right: Any) -> Any:
     if not (left.any() or right.any()):
         return result
@@ -142,6 +155,8 @@ def _correct_nan(name: str, result: Any, left: Any, right: Any) -> Any:
 def _member_of_set(value: Vector, items: Sequence[Vector]) -> Vector | None:
     # NaN is equal to itself here but not in a NumPy set, and only literals have no dimension.
     if is_text(value) or value.values.dtype.kind == "f" or any(np.ndim(item.values) for item in items):
+        return None
+    if any(is_wide(vector.values) for vector in (value, *items)):
         return None
     known = [item.values for item in items if item.valid is None]
     found = np.isin(value.values, known)

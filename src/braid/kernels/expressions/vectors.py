@@ -1,14 +1,14 @@
 """Columns in memory, as the evaluator reads them.
 
 A vector is values and a validity mask. Values under a false mask are arbitrary: no result may depend on them.
-Timestamps and intervals are microseconds, dates are days, decimals are unscaled integers. Strings and binaries stay
-Arrow arrays (or one Arrow scalar for a literal).
+Timestamps and intervals are microseconds, dates are days, decimals are unscaled integers: of 64 bits where all values
+fit, as they do with up to 18 digits, else of the type `WIDE`. Strings and binaries stay Arrow arrays (or one Arrow
+scalar for a literal).
 """
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,12 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from braid.plan.expressions import Constant
+from braid.plan.expressions import Constant, decimal_digits
 
 Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 TEXT_TYPES = frozenset({"string", "binary"})
+# The memory of Arrow's decimals of 128 bits.
+WIDE = np.dtype([("low", np.uint64), ("high", np.int64)])
+LONGEST_NARROW_DECIMAL = 18
 TIME_TYPES = frozenset({"timestamp", "timestamp_ntz"})
 
 _DTYPES: dict[str, type[np.generic]] = {
@@ -50,7 +53,6 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
 }
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _LARGE_TEXT = (pa.large_string(), pa.large_binary())
 
 
@@ -68,14 +70,13 @@ class Vector:
     beyond: npt.NDArray[np.int8] | None = None
 
 
-def decimal_digits(type: str) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type, None for any other."""
-    found = _DECIMAL.fullmatch(type)
-    return None if found is None else (int(found[1]), int(found[2]))
+def is_wide(values: Any) -> bool:
+    """Whether values are integers of 128 bits."""
+    return getattr(values, "dtype", None) == WIDE
 
 
 def dtype_of(type: str) -> np.dtype[Any]:
-    """The NumPy type of the values of a type that is not text."""
+    """The NumPy type of the values of a type that is not text; for decimals, of values that fit 64 bits."""
     return np.dtype(np.int64 if decimal_digits(type) else _DTYPES[type])
 
 
@@ -102,6 +103,8 @@ def constant_vector(constant: Constant) -> Vector:
     if constant.type == "void":
         return Vector(np.asarray(False), np.asarray(False))
     value = 0 if constant.value is None else constant.value
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return Vector(np.asarray((value % 2**64, value >> 64), dtype=WIDE), valid)
     return Vector(np.asarray(value, dtype=dtype_of(constant.type)), valid)
 
 
@@ -122,6 +125,8 @@ def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:
 def _measure(values: Array) -> float:
     if values.size == 0:
         return 0
+    if is_wide(values):
+        return (max(abs(int(values["high"].min())), abs(int(values["high"].max()))) + 1) << 64
     low, high = values.min().item(), values.max().item()
     largest = max(abs(low), abs(high))
     return math.inf if isinstance(largest, float) and (math.isnan(low) or math.isinf(largest)) else largest
@@ -141,7 +146,14 @@ def _fixed_width(array: pa.Array, type: str) -> Array:
     buffer = array.buffers()[1]
     if buffer is None:
         return np.zeros(len(array), dtype=dtype_of(type))
-    if decimal_digits(type):
-        words = np.frombuffer(buffer, dtype=np.int64)[2 * array.offset : 2 * (array.offset + len(array)) : 2]
-        return np.ascontiguousarray(words)
+    if digits := decimal_digits(type):
+        return _unscaled(np.frombuffer(buffer, dtype=WIDE)[array.offset : array.offset + len(array)], digits[0])
     return np.frombuffer(buffer, dtype=dtype_of(type))[array.offset : array.offset + len(array)]
+
+
+def _unscaled(words: Array, precision: int) -> Array:
+    """Decimals as 64-bit integers if their type or their values allow it."""
+    low = words["low"].view(np.int64)
+    if precision <= LONGEST_NARROW_DECIMAL or np.array_equal(words["high"], low >> 63):
+        return np.ascontiguousarray(low)
+    return words
