@@ -188,7 +188,7 @@ class Analyzer:
     def _translated(self, node: Node) -> tuple[Expression | None, str]:
         """The expression that Braid can evaluate itself, or the depth or the digits that prevent it."""
         try:
-            return translate(node, self._names.by_flat_name, self._resolver.zone), ""
+            return translate(node, self._names.by_flat_name, self._resolver.platform), ""
         except TooDeep:
             return None, f"nested deeper than {MAX_DEPTH} levels"
         except Unproven as unproven:

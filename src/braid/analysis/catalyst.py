@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
@@ -50,6 +50,14 @@ class Node:
         """ANSI, LEGACY or TRY, for arithmetic and casts."""
         context = self.java if self.kind == "Cast" else self.java.evalContext()
         return str(context.evalMode().toString())
+
+    @cached_property
+    def fails_on_error(self) -> bool:
+        """Whether a function raises in ANSI mode; the class of an older Spark may have no such mode."""
+        try:
+            return bool(self.java.failOnError())
+        except Py4JError:
+            return False
 
     def walk(self) -> Iterator[Node]:
         """This node and everything below it, parents first; trees may be deeper than Python's stack."""

@@ -21,7 +21,8 @@ _SAFE = frozenset({
     "StartsWith", "EndsWith", "Contains", "StringInstr", "Ascii", "Collate", "ResolvedCollation", "Year", "Month",
     "DayOfMonth", "DayOfWeek", "DayOfYear", "WeekDay", "WeekOfYear", "Quarter", "Hour", "Minute", "Second", "Extract",
     "UnixMicros", "UnixMillis", "UnixSeconds", "DateDiff", "XxHash64", "Murmur3Hash", "Md5", "Sha1", "Crc32",
-    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Signum", "Pow", "Sin", "Cos",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Expm1", "Log", "Log2", "Log10",
+    "Log1p", "Logarithm", "Rint", "Hypot", "Pi", "EulerNumber", "Signum", "Pow", "Sin", "Cos",
     "Tan", "Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "ToRadians", "ToDegrees", "TryAdd", "TrySubtract",
     "TryMultiply", "TryDivide", "TryMod", "ArrayContains", "ArrayExists", "ArrayForAll", "ArrayFilter",
     "ArrayTransform", "LambdaFunction", "NamedLambdaVariable", "Size", "ArraySize", "ArraysOverlap", "ArrayDistinct",
@@ -31,6 +32,7 @@ _ARITHMETIC: dict[str, Function] = {"Add": "add", "Subtract": "subtract", "Multi
 _QUOTIENTS: dict[str, Function] = {"Divide": "divide", "Remainder": "remainder"}
 _SIGNS = frozenset({"UnaryMinus", "Abs"})
 _DIVISIONS = frozenset({"Divide", "Remainder", "IntegralDivide", "Pmod"})
+_WHOLE = frozenset({"Ceil", "Floor"})
 _INDEXES = frozenset({"GetArrayItem", "ElementAt"})
 _TRUNCATIONS = frozenset({"TruncTimestamp", "TruncDate"})
 _FLOATS = ("float", "double")
@@ -74,6 +76,8 @@ def _is_safe(node: Node) -> bool:
         return _safe_pattern(node)
     if kind == "TimestampAddInterval":
         return node.children[1].foldable
+    if kind in _WHOLE and decimal_digits(node.children[0].type) is None:
+        return node.children[0].type == "bigint" or not node.fails_on_error
     if kind in ROUNDINGS:
         return node.children[0].type in _FLOATS or rounds_after_the_point(node)
     if kind in _INDEXES:

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from braid.analysis.catalyst import Node, operands, quiet
 from braid.analysis.changing import refuse_changing, refuse_clock_literals
 from braid.analysis.offsets import Offsets, read_offsets
+from braid.analysis.platform import Platform, Zone
 from braid.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
-from braid.analysis.translate import Zone
 from braid.errors import QueryError, SyntaxProblem, UnsupportedExpressionError
 from braid.plan.expressions import Column
 
@@ -59,7 +59,7 @@ class Resolver:
     def __init__(self, spark: SparkSession, streams: Sequence[AnalyzedStream]) -> None:
         self.names = Names(streams, spark.conf.get("spark.sql.caseSensitive") == "true")
         self._spark = spark
-        self.zone = _session_zone(spark)
+        self.platform = Platform(_session_zone(spark), _java_version(spark))
         self._parser: Any = spark._jsparkSession.sessionState().sqlParser()
         self._empty = _empty_frame(spark, streams, self.names.result_time.type)
 
@@ -241,6 +241,11 @@ def _session_zone(spark: SparkSession) -> Zone:
     fixed = bool(rules.isFixedOffset())
     offset = rules.getOffset(jvm.java.time.Instant.EPOCH).getTotalSeconds()
     return Zone(fixed=fixed, utc=fixed and offset == 0)
+
+
+def _java_version(spark: SparkSession) -> int:
+    jvm: Any = spark._jvm
+    return int(jvm.java.lang.Runtime.version().feature())
 
 
 def _zone_rules(spark: SparkSession) -> Any:

@@ -6,12 +6,13 @@ Everything else stays SQL for the JVM: then the translation is None, never an ap
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from braid.analysis.catalyst import Node, NotConstant, operands
 from braid.analysis.decimals import ROUNDINGS, proven, rounds_after_the_point, unscaled
-from braid.analysis.functions import EXTREMES, SIGNATURES
+from braid.analysis.functions import FUNCTION_RULES, round_number
+from braid.analysis.platform import Platform, Zone
+from braid.analysis.refusal import Untranslatable, require
 from braid.kernels.expressions.decimal_types import never_overflows
 from braid.kernels.expressions.evaluate import can_raise
 from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, decimal_digits, depth_of
@@ -47,30 +48,18 @@ _SIGNS: dict[str, Function] = {"UnaryMinus": "negate", "Abs": "abs"}
 _WRAPPERS = frozenset({"Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias"})
 
 
-@dataclass(frozen=True)
-class Zone:
-    """What the session's time zone allows: `fixed` has one constant offset, `utc` has offset 0."""
-
-    fixed: bool
-    utc: bool
-
-
-class _Untranslatable(Exception):
-    """A node outside the whitelist."""
-
-
 class TooDeep(Exception):
     """A node whose expression would be nested deeper than tasks allow."""
 
 
-def translate(node: Node, columns: Mapping[str, Column], zone: Zone) -> Expression | None:
+def translate(node: Node, columns: Mapping[str, Column], platform: Platform) -> Expression | None:
     """The expression that equals a resolved node, None if it must stay in the JVM.
 
     TooDeep if it is nested too deep, Unproven if only the digits of a decimal are in the way.
     """
     try:
-        return _Translation(columns, zone).of(node)
-    except _Untranslatable:
+        return _Translation(columns, platform).of(node)
+    except Untranslatable:
         return None
 
 
@@ -92,9 +81,10 @@ def _java_types(cast: Node) -> tuple[Any, Any]:
 
 
 class _Translation:
-    def __init__(self, columns: Mapping[str, Column], zone: Zone) -> None:
+    def __init__(self, columns: Mapping[str, Column], platform: Platform) -> None:
         self.columns = columns
-        self.zone = zone
+        self.platform = platform
+        self.zone = platform.zone
         self.shared: dict[str, Node] = {}
         self.depth = 0
 
@@ -111,7 +101,7 @@ class _Translation:
     def _translated(self, node: Node) -> Expression:
         if node.kind in _WRAPPERS:
             return self.of(node.children[0])
-        _require(_supported(node.type))
+        require(_supported(node.type))
         if node.kind == "AttributeReference":
             return self._column(node)
         if node.foldable:
@@ -126,7 +116,7 @@ class _Translation:
 
     def _column(self, node: Node) -> Expression:
         column = self.columns.get(str(node.java.name()))
-        _require(column is not None and column.type == node.type)
+        require(column is not None and column.type == node.type)
         assert column is not None
         return column
 
@@ -141,7 +131,7 @@ class _Translation:
 
     def comparison(self, node: Node) -> Expression:
         left, right = self.all(node)
-        _require(left.type == right.type)
+        require(left.type == right.type)
         return Call(_COMPARISONS[node.kind], (left, right), "boolean")
 
     def chain(self, node: Node) -> Expression:
@@ -157,8 +147,8 @@ class _Translation:
 
     def membership(self, node: Node) -> Expression:
         value, *items = self.all(node)
-        _require(value.type not in _FLOATS or len(items) <= _LONGEST_FLOAT_LIST)
-        _require(all(item.type == value.type and not can_raise(item) for item in items))
+        require(value.type not in _FLOATS or len(items) <= _LONGEST_FLOAT_LIST)
+        require(all(item.type == value.type and not can_raise(item) for item in items))
         return Call("in", (value, *items), "boolean")
 
     def null_if(self, node: Node) -> Expression:
@@ -175,86 +165,75 @@ class _Translation:
     def arithmetic(self, node: Node) -> Expression:
         if decimal_digits(node.type):
             return self.of_decimals(node, _ARITHMETIC[node.kind], self.all(node))
-        _require(node.type in (*_INTEGERS, *_FLOATS, "interval") and node.eval_mode != "TRY")
+        require(node.type in (*_INTEGERS, *_FLOATS, "interval") and node.eval_mode != "TRY")
         ansi = node.eval_mode == "ANSI" or node.type == "interval"
         arguments = self.all(node)
-        _require(all(argument.type == node.type for argument in arguments))
+        require(all(argument.type == node.type for argument in arguments))
         return Call(_ARITHMETIC[node.kind], arguments, node.type, ansi)
 
     def of_decimals(self, node: Node, function: Function, arguments: tuple[Expression, ...]) -> Expression:
-        _require(node.eval_mode != "TRY" and all(decimal_digits(argument.type) for argument in arguments))
+        require(node.eval_mode != "TRY" and all(decimal_digits(argument.type) for argument in arguments))
         return proven(Call(function, arguments, node.type, node.eval_mode == "ANSI"))
 
     def rounding(self, node: Node) -> Expression:
-        _require(rounds_after_the_point(node))
+        if decimal_digits(node.children[0].type) is None:
+            return round_number(self, node)
+        require(rounds_after_the_point(node))
         argument = self.of(node.children[0])
         return argument if argument.type == node.type else proven(Call(ROUNDINGS[node.kind], (argument,), node.type))
 
     def sign(self, node: Node) -> Expression:
         if decimal_digits(node.type):
             return Call(_SIGNS[node.kind], self.all(node), node.type)
-        _require(node.type in (*_INTEGERS, *_FLOATS, "interval"))
+        require(node.type in (*_INTEGERS, *_FLOATS, "interval"))
         ansi = bool(node.java.failOnError()) or node.type == "interval"
         return Call(_SIGNS[node.kind], self.all(node), node.type, ansi)
 
     def divide(self, node: Node) -> Expression:
         if decimal_digits(node.type):
             return self.of_decimals(node, "divide", self.all(node))
-        _require(node.type == "double" and node.eval_mode != "TRY")
+        require(node.type == "double" and node.eval_mode != "TRY")
         return Call("divide", self.all(node), node.type, node.eval_mode == "ANSI")
 
     def remainder(self, node: Node) -> Expression:
         if decimal_digits(node.type):
             return self.of_decimals(node, "remainder", self.all(node))
-        _require(node.type in _INTEGERS and node.eval_mode != "TRY")
+        require(node.type in (*_INTEGERS, *_FLOATS) and node.eval_mode != "TRY")
         return Call("remainder", self.all(node), node.type, node.eval_mode == "ANSI")
 
     def square_root(self, node: Node) -> Expression:
         return Call("sqrt", self.all(node), node.type)
 
-    def function(self, node: Node) -> Expression:
-        name, types = SIGNATURES[node.kind]
-        arguments = self.all(node)
-        _require(tuple(argument.type for argument in arguments) == types)
-        # Spark does not evaluate an argument after a NULL; whether that matters is not examined here.
-        _require(not any(can_raise(argument) for argument in arguments[1:]))
-        return Call(name, arguments, node.type)
-
-    def extreme(self, node: Node) -> Expression:
-        arguments = self.all(node)
-        _require(all(argument.type == node.type and not can_raise(argument) for argument in arguments))
-        return Call(EXTREMES[node.kind], arguments, node.type)
-
     def cast(self, node: Node) -> Expression:
         argument = self.of(node.children[0])
         source, target = argument.type, node.type
         if source == target:
-            _require(source != "interval" or _keeps_interval(node))
+            require(source != "interval" or _keeps_interval(node))
             return argument
         if decimal_digits(source) or decimal_digits(target):
             call = proven(Call("cast", (argument,), target, node.eval_mode == "ANSI"))
-            _require(node.eval_mode != "TRY" or never_overflows(call))
+            require(node.eval_mode != "TRY" or never_overflows(call))
             return call
-        _require(_exact_cast(source, target, self.zone))
+        require(_exact_cast(source, target, self.zone))
         return Call("cast", (argument,), target)
 
     def shift_time(self, node: Node) -> Expression:
         time, interval = node.children
-        _require(node.type in _TIMES and interval.type == "interval")
+        require(node.type in _TIMES and interval.type == "interval")
         shift = self.of(interval)
         short = isinstance(shift, Constant) and _under_a_day(shift)
-        _require(short or node.type == "timestamp_ntz" or self.zone.fixed)
+        require(short or node.type == "timestamp_ntz" or self.zone.fixed)
         return Call("add", (self.of(time), shift), node.type)
 
     def time_difference(self, node: Node) -> Expression:
         left, right = self.all(node)
-        _require(node.type == "interval" and left.type == right.type)
-        _require(left.type == "timestamp_ntz" or self.zone.fixed)
+        require(node.type == "interval" and left.type == right.type)
+        require(left.type == "timestamp_ntz" or self.zone.fixed)
         return Call("subtract", (left, right), "interval")
 
 
 def _refuse(translation: _Translation, node: Node) -> Expression:
-    raise _Untranslatable(node.kind)
+    raise Untranslatable(node.kind)
 
 
 _RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
@@ -274,16 +253,10 @@ _RULES: dict[str, Callable[[_Translation, Node], Expression]] = {
     "Sqrt": _Translation.square_root,
     **dict.fromkeys(ROUNDINGS, _Translation.rounding),
     "Cast": _Translation.cast,
-    **dict.fromkeys(SIGNATURES, _Translation.function),
-    **dict.fromkeys(EXTREMES, _Translation.extreme),
+    **FUNCTION_RULES,
     "TimestampAddInterval": _Translation.shift_time,
     "SubtractTimestamps": _Translation.time_difference,
 }
-
-
-def _require(condition: bool) -> None:
-    if not condition:
-        raise _Untranslatable
 
 
 def _supported(type: str) -> bool:
@@ -292,7 +265,7 @@ def _supported(type: str) -> bool:
 
 def _constant(node: Node) -> Constant:
     value = node.constant()
-    _require(value is None or node.type not in ("binary", "void"))
+    require(value is None or node.type not in ("binary", "void"))
     return Constant(None if value is None else _plain(value, node.type), node.type)
 
 
@@ -302,7 +275,7 @@ def _plain(value: Any, type: str) -> int | float | bool | str:
     if type == "string":
         text = str(value.toString())
         # The JVM replaces bytes that are no UTF-8; a literal with such bytes stays with it.
-        _require(text.encode() == bytes(value.getBytes()))
+        require(text.encode() == bytes(value.getBytes()))
         return text
     if type == "boolean":
         return bool(value)

@@ -21,10 +21,12 @@ Function: TypeAlias = OneOf[
     "add", "subtract", "multiply", "divide", "remainder", "negate", "abs", "sqrt",
     "round_half_up", "round_half_even", "round_up", "round_down",
     "cast", "if", "coalesce", "greatest", "least",
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "power",
+    "floor", "ceil", "rint", "sign", "bit_and", "bit_or", "bit_xor", "bit_not",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "sinh", "cosh", "tanh",
+    "power", "cbrt", "hypot", "exp", "expm1", "log", "log2", "log10", "log1p", "log_base",
 ]  # fmt: skip
 
-APPROXIMATE = frozenset({"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "power"})
+APPROXIMATE = frozenset({"sin", "cos", "tan"})
 """Functions whose last bits depend on the JVM: only intervals around their values are known."""
 
 

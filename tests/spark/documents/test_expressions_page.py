@@ -23,7 +23,7 @@ def examples(heading: str) -> list[str]:
     """The code in the first column of the table below a heading."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
-    return [code for row in rows for code in CODE.findall(row.split(" | ")[0])]
+    return [code.replace("\\|", "|") for row in rows for code in CODE.findall(row.split(" | ")[0])]
 
 
 def test_examples_go_the_way_the_page_says_and_no_rule_is_left_out(

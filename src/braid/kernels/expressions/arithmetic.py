@@ -69,6 +69,14 @@ def remainder(left: Vector, right: Vector, ansi: bool, active: Mask | None) -> V
     return Vector(np.fmod(left.values, right.values), valid)
 
 
+def floor(operand: Vector, ansi: bool, active: Mask | None) -> Vector:
+    return _whole(np.floor(operand.values), operand.valid, ansi, active)
+
+
+def ceil(operand: Vector, ansi: bool, active: Mask | None) -> Vector:
+    return _whole(np.ceil(operand.values), operand.valid, ansi, active)
+
+
 def square_root(operand: Vector) -> Vector:
     return Vector(np.sqrt(operand.values), operand.valid)
 
@@ -123,6 +131,16 @@ def _saturating(
     clipped = overflows(left.values, right.values, result)
     beyond = np.where(clipped, np.where(left.values < 0, np.int8(-1), np.int8(1)), np.int8(0))
     return Vector(np.maximum(np.where(clipped, ends, result), least), valid, beyond=beyond)
+
+
+def _whole(values: Array, valid: Mask | None, ansi: bool, active: Mask | None) -> Vector:
+    """Whole doubles as 64-bit integers: NaN is 0; without ANSI mode, what is beyond the range becomes its end."""
+    beyond = (values < -(2.0**63)) | (values >= 2.0**63)
+    if ansi:
+        refuse(beyond, valid, active, overflow)
+    inside = np.where(beyond | np.isnan(values), 0.0, values).astype(np.int64)
+    limits = np.iinfo(np.int64)
+    return Vector(np.where(beyond, np.where(values < 0, limits.min, limits.max), inside), valid)
 
 
 def _float_bound(bound: float, dtype: np.dtype[Any]) -> float:

@@ -16,7 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.expressions import arithmetic, decimals, logic, numbers, wide_integers
+from braid.kernels.expressions import (
+    arithmetic,
+    decimals,
+    exponentials,
+    logarithms,
+    logic,
+    numbers,
+    powers,
+    trigonometry,
+    wide_integers,
+)
 from braid.kernels.expressions.raising import can_raise, floating, is_of_decimals, is_of_times
 from braid.kernels.expressions.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, decimal_digits, walk
@@ -24,6 +34,7 @@ from braid.plan.expressions import Call, Column, Constant, Expression, Function,
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "shared_calls", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
+_FAMILIES = (numbers, exponentials, logarithms, powers, trigonometry)
 
 
 class Evaluator:
@@ -228,6 +239,10 @@ def _sign(
     return apply
 
 
+def _to_whole(operation: Callable[[Vector, bool, Mask | None], Vector]) -> _Implementation:
+    return lambda call, scope: operation(_value(call.arguments[0], scope), call.ansi, scope.active)
+
+
 def _sqrt(call: Call, scope: _Scope) -> Vector:
     return arithmetic.square_root(_value(call.arguments[0], scope))
 
@@ -301,9 +316,11 @@ _FUNCTIONS: dict[Function, _Implementation] = {
     "negate": _sign(arithmetic.negate, decimals.negate),
     "abs": _sign(arithmetic.absolute, decimals.absolute),
     "sqrt": _sqrt,
+    "floor": _to_whole(arithmetic.floor),
+    "ceil": _to_whole(arithmetic.ceil),
     **dict.fromkeys(decimals.ROUNDINGS, _round),
     "cast": _cast,
     "if": _if,
     "coalesce": _coalesce,
-    **{name: _plain(operation) for family in (numbers,) for name, operation in family.FUNCTIONS.items()},
+    **{name: _plain(operation) for family in _FAMILIES for name, operation in family.FUNCTIONS.items()},
 }

@@ -6,7 +6,7 @@ from braid.kernels.expressions.decimal_types import ROUNDINGS, never_overflows
 from braid.kernels.expressions.vectors import TIME_TYPES
 from braid.plan.expressions import Call, Constant, Expression, decimal_digits, walk
 
-_RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs"})
+_RAISING = frozenset({"add", "subtract", "multiply", "negate", "abs", "floor", "ceil"})
 _OF_NUMBERS = _RAISING | ROUNDINGS | {"divide", "remainder", "cast"}
 
 
