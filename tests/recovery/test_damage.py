@@ -113,6 +113,13 @@ def remove(pattern: str) -> Damage:
     return damage
 
 
+def first_record(checkpoint: Path) -> Path:
+    """Remove the record that the newest manifest is a change of."""
+    path = min(checkpoint.glob("manifests/*"))
+    path.unlink()
+    return path
+
+
 DAMAGES = {
     "a byte of a block": ("stopped", flip(BLOCKS, 0.2), ["The state block", "is corrupt", "fails its checksum"]),
     "a byte of a block's footer": ("stopped", flip(BLOCKS, -40), ["The state block", "its footer"]),
@@ -121,6 +128,7 @@ DAMAGES = {
     "a byte of a new block": ("cut", flip(BLOCKS, 0.2), ["The state block", "fails its checksum"]),
     "half a manifest": ("stopped", cut_off("manifests/*", 0.5), ["The manifest", "fails its checksum"]),
     "a byte of a manifest": ("stopped", flip("manifests/*", 0.7), ["The manifest", "fails its checksum"]),
+    "no snapshot": ("stopped", first_record, ["The manifest", "is missing"]),
     "a byte of a delta record": ("cut", flip("deltas/*", 0.5), ["The delta record", "fails its checksum"]),
     "a byte of the query record": ("stopped", flip("query-*.json", 0.5), ["The query record", "fails its checksum"]),
 }
@@ -146,13 +154,13 @@ def test_damage_is_named_and_can_be_repaired(
     check_answer(prepared.inputs, job)
 
 
-@pytest.mark.parametrize("lost", [1, 2], ids=["the newest manifest", "every manifest"])
+@pytest.mark.parametrize("lost", [1, SEEDED], ids=["the newest manifest", "every manifest"])
 def test_a_checkpoint_behind_spark_is_refused(
     spark: SparkSession, prepared: Prepared, tmp_path: Path, lost: int
 ) -> None:
     job = prepared.copy("stopped", tmp_path / "job")
     manifests = Path(job.checkpoint) / "manifests"
-    assert len(list(manifests.iterdir())) == 2
+    assert len(list(manifests.iterdir())) == SEEDED
     gone = [newest(manifests, "*").rename(tmp_path / str(number)) for number in range(lost)]
 
     with pytest.raises(RecoveryError) as caught:

@@ -20,6 +20,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, strategies, trees
+from tests.recovery.many_slots import as_with_many_slots
 
 SINGLE = seeds(5000, 5)
 CHAINED = seeds(6000, 16)
@@ -146,8 +147,12 @@ def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp
 
 
 @pytest.mark.parametrize("seed", CHAINED)
-def test_crash_after_crash_with_other_strategies_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+def test_crash_after_crash_with_other_strategies_loses_and_repeats_nothing(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(seed)
+    if seed % 2:
+        as_with_many_slots(monkeypatch, 1 + seed % 3)
     drill = Drill(make_case(seed, small=True), tmp_path, chance, changing=True)
     while drill.crashes < 10:
         if drill.attempt(FailingFiles(LocalFiles(), chance.randint(1, 6), chance.choice(MOMENTS))):

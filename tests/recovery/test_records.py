@@ -1,4 +1,4 @@
-"""Crashes around commands in files: nothing is lost or repeated, and no file of a command stays."""
+"""Crashes around records and commands as of many slots: snapshots, changes, commands in files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from pathlib import Path
 import pytest
 
 from braid.control import merging
-from braid.engine.sending import command_files
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles
 from tests.properties.cases import make_case
+from tests.recovery.many_slots import as_with_many_slots
 from tests.recovery.test_inline_recovery import MOMENTS, Drill
 
 
-@pytest.fixture(autouse=True)
-def as_with_many_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command is a file, and two blocks are enough to merge."""
-    monkeypatch.setattr(command_files, "INLINE_BYTES", 0)
+@pytest.mark.parametrize(("seed", "snapshot_every"), [(5001, 2), (5003, 3)])
+def test_a_crash_at_any_write_loses_nothing_and_leaves_no_command(
+    seed: int, snapshot_every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_with_many_slots(monkeypatch, snapshot_every)
     monkeypatch.setattr(merging, "FAN_IN", 2)
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
-
-
-@pytest.mark.parametrize("seed", [5001])
-def test_a_crash_at_any_write_leaves_no_command(seed: int, tmp_path: Path) -> None:
     case = make_case(seed, small=True)
     counted = FailingFiles(LocalFiles())
     whole = Drill(case, tmp_path / "whole", random.Random(seed), changing=False)

@@ -16,6 +16,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.properties.cases import Case, results_of
+from tests.recovery.many_slots import as_with_many_slots
 from tests.recovery.test_two_runs import never_idle_case
 
 SEEDS = seeds(300, 24)
@@ -32,8 +33,10 @@ def run_from(case: Case, directory: Path, first: int, last: int, files: FailingF
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_results_after_an_older_copy_come_once(seed: int, tmp_path: Path) -> None:
+def test_results_after_an_older_copy_come_once(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy may be restored several times, and the run after it may die at any write."""
+    if seed % 2:
+        as_with_many_slots(monkeypatch, 1 + seed % 3)
     chance = random.Random(seed)
     case = never_idle_case(chance)
     end = len(case.batches)

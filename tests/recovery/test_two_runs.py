@@ -21,6 +21,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, InterleavedFiles, ManualClock, Turns
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of
+from tests.recovery.many_slots import as_with_many_slots
 
 PER_TEST = 40
 SEEDS = seeds(9000, 320)
@@ -108,24 +109,32 @@ def never_idle_case(chance: random.Random) -> Case:
             return case
 
 
+def overlap(seed: int, tmp_path: Path) -> list[str]:
+    """Some runs at once, in an order by the seed; how they ended."""
+    chance = random.Random(seed)
+    runs = Runs(never_idle_case(chance), str(tmp_path / str(seed)), chance)
+    crash = chance.random() < 0.3
+    number = chance.choice((2, 2, 2, 3))
+    fail = [chance.randint(1, 40) if crash else None for _ in range(number)]
+    drivers = [lambda give_way, at=at, runs=runs: runs.drive(give_way, at) for at in fail]
+    try:
+        Turns(chance, chance.choice((1.0, 0.4, 0.1))).run(drivers)
+        if "finished" not in runs.ends:  # every run crashed or gave way to one that did
+            runs.drive(lambda: None)
+        runs.check()
+    except BaseException as error:  # also a crash that nobody expected gets the seed
+        error.add_note(f"BRAID_SEED={seed}, runs ended: {runs.ends}")
+        raise
+    return runs.ends
+
+
 @pytest.mark.parametrize("first", SEEDS[::PER_TEST])
-def test_runs_that_overlap_lose_and_repeat_nothing(first: int, tmp_path: Path) -> None:
+def test_runs_that_overlap_lose_and_repeat_nothing(first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
     for seed in SEEDS[(place := SEEDS.index(first)) : place + PER_TEST]:
-        chance = random.Random(seed)
-        runs = Runs(never_idle_case(chance), str(tmp_path / str(seed)), chance)
-        crash = chance.random() < 0.3
-        number = chance.choice((2, 2, 2, 3))
-        fail = [chance.randint(1, 40) if crash else None for _ in range(number)]
-        drivers = [lambda give_way, at=at, runs=runs: runs.drive(give_way, at) for at in fail]
-        try:
-            Turns(chance, chance.choice((1.0, 0.4, 0.1))).run(drivers)
-            if "finished" not in runs.ends:  # every run crashed or gave way to one that did
-                runs.drive(lambda: None)
-            runs.check()
-        except BaseException as error:  # also a crash that nobody expected gets the seed
-            error.add_note(f"BRAID_SEED={seed}, runs ended: {runs.ends}")
-            raise
-        ends += runs.ends
+        with monkeypatch.context() as patch:
+            if seed % 2:
+                as_with_many_slots(patch, 1 + seed % 3)
+            ends += overlap(seed, tmp_path)
     if len(SEEDS) >= PER_TEST:
         assert {"finished", "taken over", "crashed"} <= set(ends), "the cases do not reach what they are for"

@@ -50,6 +50,11 @@ class Phases:
         return time.monotonic() - self._began
 
 
+def recorded(progress: dict[str, Any]) -> dict[str, Any]:
+    """What the manifest keeps of a progress record: everything but the units, whose number grows with the cluster."""
+    return {name: value for name, value in progress.items() if name != "units"}
+
+
 def step_progress(
     looked: LookedUp,
     delta: DeltaRecord,

@@ -31,7 +31,7 @@ from braid.engine.next_manifest import next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import look_up
-from braid.engine.progress import Phases, step_progress
+from braid.engine.progress import Phases, recorded, step_progress
 from braid.engine.reports import IngestReport, ProbeReport
 from braid.engine.restart.consistency import require_same_rows
 from braid.engine.restart.fingerprint import storage_digest
@@ -249,7 +249,7 @@ class StepRunner:
                 manifest = with_order(self._plan, manifest, delta, ordered)
                 progress |= ordered.progress if self._plan.ordered else {}
             progress["adaptations"] += requests + self._history.withdrawal(delta.step)
-            manifest = self._history.commit(replace(manifest, progress=phases.complete(progress)))
+            manifest = self._history.commit(replace(manifest, progress=recorded(phases.complete(progress))))
             self.manifest = manifest
             # 4. Publish, and 5. forget what no kept record needs.
             self._history.publish(manifest)

@@ -1,7 +1,7 @@
 """The checkpoint directory: its layout, and reading and writing its records.
 
 query-<n>.json        what the query is; the newest counts
-manifests/<step>      the committed state; the newest counts, one older is kept
+manifests/<step>      the committed state, whole or as a change; the newest counts, one older can still be read
 deltas/<step>         input and decisions of the step in progress
 failures/<step>       that a predicate failed in the step in progress
 owners/<number>       which runs have claimed the checkpoint; the newest may commit
@@ -18,14 +18,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from braid.errors import CorruptStateError, StepCommittedError
-from braid.plan.typed_json import from_json
+from braid.state.compact import from_compact, to_compact
 from braid.state.files import Files
 from braid.state.manifest import DeltaRecord, Manifest, Move
+from braid.state.manifests import Manifests, kept_records
 from braid.state.records import read_record, write_record
 from braid.state.sweeping import unnamed_files
 
-# The committed state and the one before it: files that a step drops are deleted one commit later.
-KEPT_MANIFESTS = 2
 # The directories of which at least one has files as soon as a batch was planned.
 STORED = ("manifests", "deltas", "failures", "blocks", "late", "spark/offsets", "spark/commits")
 
@@ -36,6 +35,7 @@ class Checkpoint:
     def __init__(self, files: Files, path: str) -> None:
         self.files = files
         self.path = path
+        self._manifests = Manifests(files, path)
 
     def read_query(self) -> dict[str, Any] | None:
         """The newest query record; None in a new checkpoint."""
@@ -71,19 +71,12 @@ class Checkpoint:
 
     def last_manifest(self) -> Manifest | None:
         """The committed state, or None before the first step."""
-        names = [name for name in self.files.list(f"{self.path}/manifests") if name.endswith(".json")]
-        if not names:
-            return None
-        path = f"{self.path}/manifests/{max(names)}"
-        try:
-            return from_json(Manifest, read_record(self.files, path, "manifest"))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptStateError(f"The manifest {path} cannot be read: {error}.") from error
+        return self._manifests.last()
 
     def write_manifest(self, manifest: Manifest) -> None:
         """The commit of a step, made once: StepCommittedError if another run was first."""
         try:
-            write_record(self.files, self._manifest(manifest.step), manifest)
+            self._manifests.write(manifest)
         except FileExistsError as error:
             raise StepCommittedError(
                 f"Step {manifest.step} of the checkpoint {self.path} was committed by another run.",
@@ -91,7 +84,7 @@ class Checkpoint:
             ) from error
 
     def is_committed(self, step: int) -> bool:
-        return self.files.exists(self._manifest(step))
+        return self.files.exists(self._manifests.path(step))
 
     def read_delta(self, previous: Manifest | None) -> DeltaRecord | None:
         """The delta record of the step after a manifest; None if there is none, or if it follows another manifest.
@@ -102,7 +95,7 @@ class Checkpoint:
         if not self.files.exists(path):
             return None
         try:
-            delta = from_json(DeltaRecord, read_record(self.files, path, "delta record"))
+            delta = from_compact(DeltaRecord, read_record(self.files, path, "delta record"))
         except CorruptStateError:
             if not self.files.exists(path):  # the run that committed the step has removed it in the meantime
                 return None
@@ -116,7 +109,7 @@ class Checkpoint:
         """Write the delta record of a step, or return the one that another run wrote first."""
         while True:
             try:
-                write_record(self.files, self._delta(delta.step), delta)
+                write_record(self.files, self._delta(delta.step), to_compact(delta))
             except FileExistsError:
                 known = self.read_delta(previous)
                 if known is None:
@@ -142,14 +135,14 @@ class Checkpoint:
                 self.files.delete(f"{self.path}/blocks/{file}")
         self.files.delete(self._delta(manifest.step))
         self.files.delete(self._failure(manifest.step))
-        self.files.delete(self._manifest(manifest.step - KEPT_MANIFESTS))
+        self.files.delete(self._manifests.path(manifest.step - kept_records()))
 
     def sweep(self, manifest: Manifest) -> int:
         """Delete every unreferenced block, staged file and record up to the manifest's step; returns their number.
 
         Files of later steps stay: they may belong to another run that has not committed them yet.
         """
-        unreferenced = unnamed_files(self.files, self.path, manifest, KEPT_MANIFESTS)
+        unreferenced = unnamed_files(self.files, self.path, manifest, kept_records())
         for name in unreferenced:
             self.files.delete(f"{self.path}/{name}")
         return len(unreferenced)
@@ -159,9 +152,6 @@ class Checkpoint:
 
     def _failure(self, step: int) -> str:
         return f"{self.path}/failures/{step:012d}.json"
-
-    def _manifest(self, step: int) -> str:
-        return f"{self.path}/manifests/{step:012d}.json"
 
     def _delta(self, step: int) -> str:
         return f"{self.path}/deltas/{step:012d}.json"

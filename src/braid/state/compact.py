@@ -37,14 +37,14 @@ def compact_field(hint: Any, value: Any) -> Any:
     """A field's value as JSON, by its type."""
     if isinstance(value, tuple) and len(value) >= MIN_PACKED and is_packable(hint):
         return {PACKED: pack(get_args(hint)[0], value)}
-    kind = _dataclass_in(hint)
+    kind = inner_dataclass(hint)
     return to_compact(value) if kind is not None and value is not None else value
 
 
 def expand_field(hint: Any, content: Any) -> Any:
     if isinstance(content, dict) and PACKED in content and is_packable(hint):
         return unpack(get_args(hint)[0], content[PACKED])
-    kind = _dataclass_in(hint)
+    kind = inner_dataclass(hint)
     if kind is not None and content is not None:
         return from_compact(kind, content)
     return from_json(hint, content)
@@ -74,11 +74,11 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _dataclass_in(hint: Any) -> Any:
+def inner_dataclass(hint: Any) -> Any:
     """The dataclass that a field is, or may be beside None."""
     if get_origin(hint) in (Union, UnionType):
         known = [argument for argument in get_args(hint) if argument is not NoneType]
-        return _dataclass_in(known[0]) if len(known) == 1 else None
+        return inner_dataclass(known[0]) if len(known) == 1 else None
     return hint if is_dataclass(hint) else None
 
 

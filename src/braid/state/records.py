@@ -16,14 +16,21 @@ from braid.plan.typed_json import to_text
 from braid.state.files import Files, read_required
 
 
-def write_record(files: Files, path: str, content: object) -> None:
-    """Create the record, of a dataclass or a dict; FileExistsError if it exists."""
+def write_record(files: Files, path: str, content: object) -> str:
+    """Create the record, of a dataclass or a dict, and return its checksum; FileExistsError if it exists."""
     body = to_text(content).encode()
-    files.write_new(path, xxhash.xxh3_64_hexdigest(body).encode() + b"\n" + body)
+    checksum = xxhash.xxh3_64_hexdigest(body)
+    files.write_new(path, checksum.encode() + b"\n" + body)
+    return checksum
 
 
 def read_record(files: Files, path: str, what: str) -> dict[str, Any]:
     """The content of a record that must exist."""
+    return read_checked(files, path, what)[0]
+
+
+def read_checked(files: Files, path: str, what: str) -> tuple[dict[str, Any], str]:
+    """The content and the checksum of a record that must exist."""
     checksum, _, body = read_required(files, path, what).partition(b"\n")
     if xxhash.xxh3_64_hexdigest(body).encode() != checksum:
         raise CorruptStateError(
@@ -31,4 +38,4 @@ def read_record(files: Files, path: str, what: str) -> dict[str, Any]:
             hint="Restore the file from a copy of the checkpoint, then start the query again.",
         )
     content: dict[str, Any] = json.loads(body)
-    return content
+    return content, checksum.decode()

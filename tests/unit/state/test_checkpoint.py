@@ -9,9 +9,11 @@ import pytest
 
 from braid.errors import CorruptStateError, StepCommittedError
 from braid.plan.layout import Layout
+from braid.state import manifests
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
+from braid.state.records import write_record
 from braid.state.usage import Usage
 
 LAYOUT = Layout(2, "biclique", (2, 3), (1, 1))
@@ -70,15 +72,14 @@ def test_a_step_is_committed_once(checkpoint: Checkpoint) -> None:
 
 
 def test_a_manifest_of_another_shape_is_corrupt(checkpoint: Checkpoint) -> None:
-    from braid.state.records import write_record
-
     write_record(LocalFiles(), f"{checkpoint.path}/manifests/000000000001.json", {"step": 1})
     with pytest.raises(CorruptStateError, match="cannot be read"):
         checkpoint.last_manifest()
 
 
-def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint) -> None:
+def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of steps up to the manifest's; what is newer may belong to a run that is about to commit it."""
+    monkeypatch.setattr(manifests, "SNAPSHOT_EVERY", 1)
     for step in (2, 3, 4):
         checkpoint.write_manifest(replace(MANIFEST, step=step))
     checkpoint.write_manifest(MANIFEST)
@@ -89,6 +90,8 @@ def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint) -> None:
     kept |= {"blocks/0123abcd-000000000006-0-0-1.block", "staging/0123abcd-000000000006-0-0-1"}
     kept |= {"manifests/.000000000006.json.half", "deltas/.000000000006.json.half"}
     doomed = {"blocks/0123abcd-000000000005-0-0-1.block", "staging/fedc4567-000000000001-0-0-9"}
+    kept |= {"commands/0123abcd-000000000006-c1.command"}
+    doomed |= {"commands/0123abcd-000000000005-c1.command"}
     doomed |= {"manifests/.000000000005.json.half", "deltas/.000000000005.json.half"}
     for name in kept | doomed:
         files.write_new(f"{path}/{name}", b"")
@@ -98,7 +101,8 @@ def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint) -> None:
     assert checkpoint.sweep(MANIFEST) == 0
 
 
-def test_forgetting_keeps_two_manifests(checkpoint: Checkpoint) -> None:
+def test_forgetting_keeps_two_snapshots(checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "SNAPSHOT_EVERY", 1)
     for step in (3, 4, 5):
         checkpoint.write_manifest(replace(MANIFEST, step=step))
     checkpoint.files.write_new(f"{checkpoint.path}/blocks/old.block", b"")
