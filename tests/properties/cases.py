@@ -139,7 +139,11 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     """Every kind of strategy that can run the query, with random units."""
     streams = len(logical_plan.streams)
     found: list[Strategy] = [Auto(), Biclique(tuple(chance.randint(1, 4) for _ in range(streams)))]
-    if build_plan(logical_plan).common_part is not None:
+    plan = build_plan(logical_plan)
+    if any(stream.routing is not None for stream in plan.streams):
+        found.append(Biclique(tuple(chance.randint(1, 5) for _ in range(streams)), routing="range"))
+        found.append(Biclique(chance.randint(2, 4), groups=chance.randint(1, 4), routing="range"))
+    if plan.common_part is not None:
         groups = tuple(chance.randint(1, 4) for _ in range(streams))
         found.append(Partitioned(chance.randint(1, 5)))
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
@@ -156,7 +160,10 @@ def trees(logical_plan: LogicalPlan, chance: random.Random) -> list[Biclique]:
     if streams > 2 and any(stream.window_rows is not None for stream in logical_plan.streams):
         return []
     found = [Biclique(tuple(chance.randint(1, 4) for _ in range(streams)), shape="tree")]
-    if build_plan(logical_plan).common_part is not None:
+    plan = build_plan(logical_plan)
+    if any(stream.routing is not None for stream in plan.streams):
+        found.append(Biclique(chance.randint(1, 4), routing="range", shape="tree"))
+    if plan.common_part is not None:
         groups = tuple(chance.randint(1, 3) for _ in range(streams))
         found.append(Biclique(tuple(chance.randint(parts, 4) for parts in groups), groups, shape="tree"))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=7), shape="tree"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
+from braid.control.ranging import decide_ranges
 from braid.control.skew import decide_groups
 from braid.control.watermarks import has_filled
 from braid.plan.join import JoinPlan
@@ -33,10 +34,15 @@ def next_layout(
     newest = manifest.layout
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
-    base = chosen.regrouped(newest.groups) if newest.started_by(chosen) else chosen
+    base = chosen.adapted_as(newest, elasticity is not None) if newest.started_by(chosen) else chosen
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
     if not continues:
         return Spread(replace(base, epoch=newest.epoch + 1))
+    ranging = decide_ranges(newest, manifest.number_samples, len(manifest.layouts))
+    if ranging is not None:
+        layout = replace(ranging.layout, epoch=newest.epoch + 1)
+        adaptation = ranging.describe([stream.name for stream in plan.streams])
+        return Spread(layout, (adaptation,), (), manifest.checked_ms)
     regrouping = decide_groups(newest, manifest.key_counts)
     if regrouping is not None:
         layout = replace(newest.regrouped(regrouping.after), epoch=newest.epoch + 1)

@@ -98,7 +98,7 @@ def imbalance(layout: Layout, counts: Sequence[KeyCounts]) -> float:
 
 def decide_groups(layout: Layout, counts: Sequence[KeyCounts]) -> Regrouping | None:
     """Fewer subgroups where hot keys overload a unit, more where they no longer would; None: no change."""
-    if layout.most_groups is None or not any(seen.rows >= MIN_SAMPLED_ROWS for seen in counts):
+    if not layout.by_key or layout.most_groups is None or not any(seen.rows >= MIN_SAMPLED_ROWS for seen in counts):
         return None
     # Scaling may have given a hot subgroup more units, which lowers its load. Where it left other subgroups with units
     # to spare, that is no imbalance: so the better of the scaled and the even layout counts.

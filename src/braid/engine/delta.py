@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.layouts import Spread
+from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
@@ -17,7 +18,7 @@ from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import identity_of
-from braid.state.manifest import DeltaRecord, KeyCounts, Manifest, Move, stored_block
+from braid.state.manifest import DeltaRecord, KeyCounts, Manifest, Move, NumberSample, stored_block
 from braid.state.usage import Usage
 
 Reports = Sequence[IngestReport]
@@ -50,7 +51,7 @@ def delta_of(
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
         blocks=tuple(
-            stored_block(report.block, report.stream, (step, step), layout.epoch, is_sorted=not layout.by_key)
+            stored_block(report.block, report.stream, (step, step), layout.epoch, is_sorted=not layout.by_value)
             for report in reports
             if report.block is not None
         ),
@@ -64,6 +65,7 @@ def delta_of(
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, layout, reports),
+        number_samples=_number_samples(plan, manifest, layout, reports),
         follows=identity_of(manifest),
         planned=start.planned,
     )
@@ -86,7 +88,9 @@ def for_storage_of(
     # The last one is the layout of the manifest, whose tree its intermediate results have.
     layouts = (delta.layout, *older) if delta.layout.epoch > manifest.layout.epoch else (*older, delta.layout)
     join_orders = _join_orders(in_shape(plan, tree), manifest)
-    return replace(manifest, layouts=layouts), replace(delta, layout=layout, join_orders=join_orders, key_counts=())
+    return replace(manifest, layouts=layouts), replace(
+        delta, layout=layout, join_orders=join_orders, key_counts=(), number_samples=()
+    )
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
@@ -118,6 +122,15 @@ def _key_counts(plan: JoinPlan, manifest: Manifest, layout: Layout, reports: Rep
     before = known or (KeyCounts(),) * len(plan.streams)
     seen = [[r.keys for r in reports if r.stream == stream.number] for stream in plan.streams]
     return tuple(add_counts(*pair) for pair in zip(before, seen, strict=True))
+
+
+def _number_samples(plan: JoinPlan, manifest: Manifest, layout: Layout, reports: Reports) -> tuple[NumberSample, ...]:
+    if layout.ranges is None:
+        return ()
+    known = manifest.number_samples if manifest.layout.stored_as == layout.stored_as else ()
+    before = known or (NumberSample(),) * len(plan.streams)
+    seen = [[r.numbers for r in reports if r.stream == stream.number] for stream in plan.streams]
+    return tuple(add_samples(*pair) for pair in zip(before, seen, strict=True))
 
 
 def _late_moves(plan: JoinPlan, reports: Reports, step: int, now_ms: int) -> tuple[Move, ...]:

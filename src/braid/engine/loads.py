@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from braid.engine.reports import UnitCounts
+from braid.placement.ranges import Span, span_of
 from braid.placement.units import units_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -38,6 +39,15 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[U
 
 
 def _successors(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
-    """The subgroups of the newest layout that have the keys of a subgroup of an older one."""
+    """The subgroups of the newest layout that have the keys, or numbers, of a subgroup of an older one."""
+    groups = range(newest.groups[stream])
+    if newest.ranges is not None or older.ranges is not None:
+        known = span_of(older, stream, group)
+        spans = [(successor, span_of(newest, stream, successor)) for successor in groups]
+        return [n for n, span in spans if known is None or span is None or _overlap(known, span)]
     shared = math.gcd(older.groups[stream], newest.groups[stream])
-    return [successor for successor in range(newest.groups[stream]) if successor % shared == group % shared]
+    return [successor for successor in groups if successor % shared == group % shared]
+
+
+def _overlap(first: Span, second: Span) -> bool:
+    return first.low < second.high and second.low < first.high

@@ -39,6 +39,7 @@ def next_manifest(
         checked_ms=delta.checked_ms,
         derivation=derivation(looked.plan),
         key_counts=delta.key_counts,
+        number_samples=delta.number_samples,
         late_rows=tuple(
             known + late
             for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)

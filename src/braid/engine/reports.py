@@ -15,7 +15,7 @@ from braid.control.fanouts import LookupCounts
 from braid.errors import BraidError
 from braid.plan.typed_json import from_json, to_text
 from braid.state.blocks import WrittenBlock
-from braid.state.manifest import Block, KeyCounts
+from braid.state.manifest import Block, KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
 from braid.state.usage import Usage
 
@@ -52,7 +52,7 @@ class IngestReport(TaskReport):
     """What an ingest task read of a stream, and the files it wrote.
 
     `newest_us` is the newest event time that counts for the watermark; `times` is a sample of the event times of
-    stored rows, in ordered queries.
+    stored rows, in ordered queries; `numbers` is one of the numbers that rows are routed by, where a layout has ranges.
     """
 
     stream: int
@@ -62,6 +62,7 @@ class IngestReport(TaskReport):
     newest_us: int | None
     times: tuple[int, ...]
     keys: KeyCounts
+    numbers: NumberSample
     block: WrittenBlock | None
     arrival_log: ArrivalLog | None
     late_file: str | None

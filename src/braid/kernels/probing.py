@@ -11,17 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.checks import Check, prepare_checks
-from braid.kernels.expressions.decimals import to_numbers
-from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys, combine, part_keys
+from braid.kernels.limits import Limits, limits_of
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.ranks import RankIndex
 from braid.kernels.rows import Rows
-from braid.kernels.search import Limits
 from braid.kernels.times import shifted
 from braid.plan.expressions import Constant, Expression, walk
 from braid.plan.instants import EARLIEST_US, LATEST_US
-from braid.plan.join import Bound, JoinPlan, Probe
+from braid.plan.join import JoinPlan, Probe
 
 
 @dataclass
@@ -110,7 +108,8 @@ def prepare(
     index = plan.indexes(probe.stream)[probe.index]
     limits, headroom = None, math.inf
     if index.range is not None:
-        limits, headroom = _limits(probe.bounds, rows)
+        limits, spare = limits_of(probe.bounds, rows)
+        headroom = float(spare.min(initial=math.inf))
         for window in windows:
             if getattr(index.range, "name", None) == window.time:
                 limits = _within(limits, window.earliest, window.latest)
@@ -155,28 +154,6 @@ def _earliest(plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows) 
 
 def _back(times: npt.NDArray[np.int64], by_us: int | None) -> npt.NDArray[np.int64]:
     return np.full(len(times), EARLIEST_US) if by_us is None else shifted(times, -by_us)
-
-
-def _limits(bounds: tuple[Bound, ...], rows: Rows) -> tuple[Limits, float]:
-    """The tightest limits of all bounds, widened by their possible rounding errors, and the headroom."""
-    headroom = math.inf
-    lower, upper = np.full(rows.length, np.nan), np.full(rows.length, np.nan)
-    for bound in bounds:
-        terms = [(1.0, e) for e in bound.plus] + [(-1.0, e) for e in bound.minus]
-        values = np.full(rows.length, bound.offset)
-        magnitude = np.full(rows.length, abs(bound.offset))
-        with np.errstate(all="ignore"):
-            for sign, expression in terms:
-                term = to_numbers(evaluate(expression, rows.vector).values, expression.type).astype(np.float64)
-                values = values + sign * term
-                magnitude = magnitude + np.abs(term)
-            slack = bound.epsilon * magnitude + bound.rounding
-            if bound.capacity is not None:
-                headroom = min(headroom, bound.capacity - float((magnitude + slack).max(initial=0.0)))
-            end = values - slack if bound.side == "lower" else values + slack
-        end = np.where(np.isfinite(end), end, np.nan)
-        lower, upper = (np.fmax(lower, end), upper) if bound.side == "lower" else (lower, np.fmin(upper, end))
-    return Limits(lower, upper), headroom
 
 
 def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray[np.int64]) -> Limits:

@@ -18,11 +18,11 @@ MAX_KEYS = 16
 GOLDEN = (5**0.5 - 1) / 2
 
 
-def sample_places(rows: int) -> npt.NDArray[np.int64]:
+def sample_places(rows: int, most: int = SAMPLE_ROWS) -> npt.NDArray[np.int64]:
     """All positions, or a sample of them where there are many."""
-    if rows <= SAMPLE_ROWS:
+    if rows <= most:
         return np.arange(rows)
-    places: npt.NDArray[np.int64] = (np.arange(SAMPLE_ROWS) * GOLDEN % 1.0 * rows).astype(np.int64)
+    places: npt.NDArray[np.int64] = (np.arange(most) * GOLDEN % 1.0 * rows).astype(np.int64)
     return places
 
 

@@ -12,23 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.keys import Keys
+from braid.kernels.limits import Limits
 from braid.kernels.ordering import Numbers, SortedIndex
 from braid.kernels.rows import Positions
 
 # Checking a few candidates costs less than a binary search for the limits.
 MIN_GROUP_TO_BISECT = 16
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The numbers that each probing row accepts, both ends included; NaN means no limit."""
-
-    lower: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
-
-    def of(self, rows: Positions | None) -> Limits:
-        """The limits of some rows only."""
-        return self if rows is None else Limits(self.lower[rows], self.upper[rows])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ bound retention      how long a row may wait for a partner, from windows and com
 prune columns        only columns that a conjunct or the selection still reads are stored
 require columns      a row with a null that no result can have is not stored
 choose indexes       how each stream's rows are sorted
+choose routing       which number of a stream its rows are routed by, where a layout has ranges
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 from braid.optimizer.indexes import build_indexes
 from braid.optimizer.keys import build_parts, common_part
 from braid.optimizer.retention import Bounds, check_auto_windows, derive_bounds
+from braid.optimizer.routing import routing_number
 from braid.plan.expressions import Call, Column, Expression, columns_of
 from braid.plan.join import JoinPlan, KeyPart, StreamPlan, id_column
 from braid.plan.logical import LogicalPlan, LogicalStream
@@ -90,6 +92,7 @@ def _stream_plan(
         indexes=build_indexes(number, stream.time_column, parts, logical_plan.conjuncts, bounds),
         window_rows=stream.window_rows,
         max_ahead_us=stream.max_ahead_us,
+        routing=routing_number(number, len(logical_plan.streams), stream.time_column, logical_plan.conjuncts),
     )
 
 

@@ -62,8 +62,10 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
     """How joined rows of the `joined` streams look up a stream or intermediate result."""
     number, keys = _choose_index(plan, joined, stream)
     index = plan.indexes(stream)[number]
-    ranges = [r for r in _ranges(plan, joined, stream) if r.number == index.range]
-    bounds = tuple(bound for found in ranges for bound in found.bounds)
+    ranges = _ranges(plan, joined, stream)
+    bounds = tuple(bound for found in ranges if found.number == index.range for bound in found.bounds)
+    # An intermediate result is stored where its first stream is.
+    routed_by = plan.streams[plan.members(stream)[0]].routing
     conjuncts = _newly_applicable(plan, joined, stream)
     stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)])
     return Probe(
@@ -74,6 +76,7 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
         bounds=bounds,
         checks=stages[0].conjuncts,
         later=stages[1:],
+        routing=tuple(bound for found in ranges if found.number == routed_by for bound in found.bounds),
     )
 
 

@@ -2,7 +2,8 @@
 
 A stored row carries a unit and a route; a probing row carries the route it is stored under and visits the rows of the
 other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams.
-Biclique: one route for everything (random), or routes by key (ContRand), distributed to the subgroups of each side.
+Biclique: one route for everything (random), or routes by key (ContRand), distributed to the subgroups of each side, or
+a route per range of a number (`ranges.py`), where a row visits every route that its bounds reach.
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 
@@ -15,11 +16,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.keys import Keys, buckets
+from braid.placement.ranges import routes_by_number
 from braid.plan.layout import Layout
 
 Numbers = npt.NDArray[np.int64]
@@ -58,8 +61,12 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     return tuple(Unit(n, n, tuple(range(streams)), (n,)) for n in range(math.prod(layout.units)))
 
 
-def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int) -> Placed:
+def store_at(
+    layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int, numbers: npt.NDArray[Any] | None = None
+) -> Placed:
     """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at.
+
+    `numbers` are those that ranges are made of, None in a stream without such a number.
 
     Without keys few rows go to few units: every slot reads the rows of each unit apart, so a unit for every few rows
     would make as many reads as there are units, of each task's rows.
@@ -71,16 +78,17 @@ def store_at(layout: Layout, stream: int, keys: Keys | None, rows: int, salt: in
     if layout.kind == "matrix":
         return _copies(layout, stream, sequence)
     first, count, groups = sum(layout.units[:stream]), layout.units[stream], layout.groups[stream]
+    if layout.ranges is not None and numbers is not None and layout.ranges[stream]:
+        routes = routes_by_number(layout.ranges[stream], numbers)
+        group = np.minimum(routes, groups - 1)
+        return Placed(first + _spread(layout, stream, group, sequence), routes)
     if not layout.by_key:
         parts = min(count, max(1, rows // MIN_ROWS_PER_UNIT))
         turn = salt + np.arange(rows, dtype=np.int64) % parts
         return Placed(first + turn % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
     group = routes if layout.routes == groups else routes % groups
-    members = np.array(layout.members(stream))
-    if members.max() == 1:
-        return Placed(first + group, routes)
-    return Placed(first + _ranks(layout, stream)[group, sequence % members[group]], routes)
+    return Placed(first + _spread(layout, stream, group, sequence), routes)
 
 
 def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
@@ -121,6 +129,8 @@ def units_by_slot(layout: Layout, streams: int, slots: int) -> tuple[tuple[Unit,
 @lru_cache(maxsize=64)
 def routes_stay_local(layout: Layout, streams: int, slots: int) -> bool:
     """Whether all units of each route share a slot, so that probe rounds need no exchange."""
+    if layout.ranges is not None:
+        return slots == 1  # rows near a boundary visit the neighbouring range
     places: dict[int, set[int]] = {}
     for unit in units_of(layout, streams):
         for route in unit.routes:
@@ -129,12 +139,14 @@ def routes_stay_local(layout: Layout, streams: int, slots: int) -> bool:
 
 
 def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
-    routes = range(layout.routes)
+    routes = () if layout.ranges is not None else range(layout.routes)
     units: list[Unit] = []
     for stream in range(streams):
         first, groups = len(units), layout.groups[stream]
         for rank, (index, group) in enumerate(_places(layout, stream)):
             own = tuple(route for route in routes if route % groups == group)
+            if layout.ranges is not None:
+                own = (group,) if group < groups - 1 else (group, groups)
             units.append(Unit(first + rank, rank, (stream,), own, group, index))
     return tuple(units)
 
@@ -143,6 +155,15 @@ def _places(layout: Layout, stream: int) -> list[tuple[int, int]]:
     """The (index, subgroup) of every unit of a side by rank: round robin over the subgroups."""
     members = layout.members(stream)
     return sorted((index, group) for group, count in enumerate(members) for index in range(count))
+
+
+def _spread(layout: Layout, stream: int, group: Numbers, sequence: Numbers) -> Numbers:
+    """The rank of a unit of each row's subgroup: round robin within it."""
+    members = np.array(layout.members(stream))
+    if members.max() == 1:
+        return group
+    ranks: Numbers = _ranks(layout, stream)[group, sequence % members[group]]
+    return ranks
 
 
 def _ranks(layout: Layout, stream: int) -> Numbers:

@@ -245,6 +245,8 @@ def _units(layout: Layout) -> str:
         return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
     groups = ", ".join(map(str, layout.groups))
     routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
+    if layout.ranges is not None:
+        routing = f"ranges {groups}" if max(layout.groups) > 1 else "ranges, as soon as there are samples"
     return f"units per stream {', '.join(map(str, layout.units))}; {routing}"
 
 

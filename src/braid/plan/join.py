@@ -40,7 +40,8 @@ class StreamPlan:
 
     `required` columns are not null in any result, so rows with a null there are not stored. `window_us` None means no
     window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last `window_rows`. Rows
-    more than `max_ahead_us` ahead of the clock are late; None: no limit.
+    more than `max_ahead_us` ahead of the clock are late; None: no limit. `routing` is the number that rows are routed
+    by where a layout has ranges; None if no comparison bounds one.
     """
 
     name: str
@@ -54,6 +55,7 @@ class StreamPlan:
     indexes: tuple[Index, ...]
     window_rows: int | None = None
     max_ahead_us: int | None = None
+    routing: Expression | None = None
 
     @property
     def time_column(self) -> Column:
@@ -146,7 +148,8 @@ class Probe:
     """One lookup of a probe order: which stream or intermediate result, how, and what is checked afterwards.
 
     `keys` names for every part of the index the joined stream whose side is used. `checks` run directly on the
-    candidates; `later` stages follow, in order, on the pairs that passed.
+    candidates; `later` stages follow, in order, on the pairs that passed. `routing` bounds the number that the stored
+    rows are routed by.
     """
 
     stream: int
@@ -156,6 +159,7 @@ class Probe:
     bounds: tuple[Bound, ...]
     checks: tuple[int, ...]
     later: tuple[Stage, ...]
+    routing: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,15 @@ class Layout:
     """A placement in force from one step on.
 
     `partitioned`: `units[0]` units, each storing every stream's rows of its share of the keys.
-    `biclique`: `units[i]` units for stream i, in `groups[i]` subgroups by key (ContRand; 1: random).
+    `biclique`: `units[i]` units for stream i, in `groups[i]` subgroups by key (ContRand; 1: random). With `ranges` the
+    subgroups of a side are ranges of one number of its stream: `ranges[i]` has the boundaries between them, ascending;
+    a range includes its lower boundary.
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
-    biclique starts with, where hot keys may reduce them; None where they are fixed. `tree` is the order of the streams
+    biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
+    number of ranges of each side, and None means one per unit. `tree` is the order of the streams
     in a tree of bicliques, in which an intermediate result is stored on the side of its first member; None: sequences.
     `stored_as` identifies the keys, sort orders and columns of the rows: a corrected query may need others.
     """
@@ -33,11 +36,17 @@ class Layout:
     most_groups: tuple[int, ...] | None = None
     tree: tuple[int, ...] | None = None
     stored_as: str = ""
+    ranges: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def by_key(self) -> bool:
         """Whether it places rows by a key that every stream has."""
-        return self.kind == "partitioned" or max(self.groups) > 1
+        return self.kind == "partitioned" or (self.ranges is None and max(self.groups) > 1)
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the place of a row depends on its values, so that a slot probes with few rows of others."""
+        return self.by_key or self.ranges is not None
 
     def members(self, stream: int) -> tuple[int, ...]:
         """The number of units in each subgroup of a stream's side."""
@@ -58,10 +67,29 @@ class Layout:
         units = tuple(max(count, parts) for count, parts in zip(self.units, groups, strict=True))
         return replace(self, groups=groups, units=units, sizes=None)
 
+    def ranged(self, ranges: tuple[tuple[float, ...], ...], sizes: tuple[tuple[int, ...], ...]) -> Layout:
+        """The same with other ranges, and the number of units of each."""
+        groups = tuple(len(boundaries) + 1 for boundaries in ranges)
+        units = tuple(sum(side) for side in sizes)
+        return replace(self, ranges=ranges, groups=groups, units=units, sizes=sizes)
+
     def started_by(self, chosen: Layout) -> bool:
-        """Whether the chosen layout may have become this one by changes of subgroups for hot keys."""
+        """Whether the chosen layout may have become this one by changes of its subgroups, for hot keys or by ranges."""
         same = self.most_groups == chosen.most_groups and self.stored_as == chosen.stored_as
+        if self.ranges is not None or chosen.ranges is not None:
+            return same and self.ranges is not None and chosen.ranges is not None
         return chosen.most_groups is not None and same
+
+    def adapted_as(self, newest: Layout, elastic: bool) -> Layout:
+        """This layout, as the strategy chose it, with the subgroups that it has been given meanwhile.
+
+        If it is not `elastic`, ranges for another number of units are of no use.
+        """
+        if newest.ranges is None:
+            return self.regrouped(newest.groups)
+        if newest.units != self.units and not elastic:
+            return self
+        return replace(self, ranges=newest.ranges, groups=newest.groups, units=newest.units, sizes=newest.sizes)
 
     @property
     def routes(self) -> int:

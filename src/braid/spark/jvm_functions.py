@@ -120,7 +120,7 @@ class ExchangeFunction:
         plan = in_shape(self._plan, command.layouts[-1].tree)
         place = own.block_path(task.file_name(command, WRITTEN))
         probe_orders = build_probe_orders(plan, command.join_orders)
-        exchanged = ExchangedRows(*place)
+        exchanged = ExchangedRows(plan, command, *place)
         intermediate = IntermediateRows(plan, command, *place, command.step + task.slot)
         for batch in batches:
             for delta_stream, part in _by_value(batch, DELTA_STREAM):

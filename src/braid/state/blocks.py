@@ -1,6 +1,7 @@
 """Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
 
     magic | segment | segment | ... | footer | footer length | footer checksum | magic
+    footer: number of segments | entry of each segment | reaches
 
 A segment is one Arrow IPC stream holding one record batch, aligned so that a memory map of the file is the
 data itself. The footer lists the segments; nothing outside the file is needed to read it. A reader checks the
@@ -9,10 +10,10 @@ footer when it opens the file and a segment when it first uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from braid.state.files import Files
 from braid.state.outputs import output_stack
 from braid.state.usage import count_segment
 
-MAGIC = b"BRAIDBK2"
+MAGIC = b"BRAIDBK3"
 ALIGNMENT = 64
 TAIL_BYTES = 8 + 8 + len(MAGIC)
 # The footer has an entry of fixed size for each segment, so a reader that needs few of many segments parses none.
@@ -40,6 +41,23 @@ ENTRY = np.dtype(
         ("checksum", "<u8"),
     ]
 )
+
+COUNT_BYTES = 8
+REACH = np.dtype(
+    [("segment", "<i8"), ("stream", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("headroom", "<f8")],
+)
+
+
+class Reach(NamedTuple):
+    """What the rows of a segment, when they probe, may join of a stream: stored numbers from `lower` to `upper`.
+
+    NaN means no limit. A stored number larger than `headroom` may make the comparison overflow, and must be compared.
+    """
+
+    stream: int
+    lower: float
+    upper: float
+    headroom: float
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,7 @@ class BlockWriter:
         self._file: Any = None
         self._opened = output_stack()
         self.segments: list[Segment] = []
+        self._reaches: list[tuple[int | float, ...]] = []
         self.size = 0
 
     def open(self) -> BlockWriter:
@@ -87,7 +106,15 @@ class BlockWriter:
         self._write(MAGIC)
         return self
 
-    def add(self, unit: int, route: int, batch: pa.RecordBatch, min_time: int, max_time: int) -> None:
+    def add(
+        self,
+        unit: int,
+        route: int,
+        batch: pa.RecordBatch,
+        min_time: int,
+        max_time: int,
+        reaches: Iterable[Reach] = (),
+    ) -> None:
         if self._file is None:
             self.open()
         self._write(b"\0" * (-self.size % ALIGNMENT))
@@ -96,6 +123,7 @@ class BlockWriter:
             stream.write_batch(batch)
         data = sink.getvalue()
         checksum = xxhash.xxh3_64_intdigest(memoryview(data))
+        self._reaches += [(len(self.segments), *reach) for reach in reaches]
         self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
         self._write(memoryview(data))
 
@@ -103,7 +131,7 @@ class BlockWriter:
         """Complete the block; None if nothing was written."""
         if self._file is None:
             return None
-        footer = np.array([tuple(vars(segment).values()) for segment in self.segments], ENTRY).tobytes()
+        footer = self._footer()
         self._write(footer)
         self._write(len(footer).to_bytes(8, "little"))
         self._write(xxhash.xxh3_64_digest(footer))
@@ -116,6 +144,11 @@ class BlockWriter:
             min_time=min((segment.min_time for segment in self.segments), default=0),
             max_time=max((segment.max_time for segment in self.segments), default=0),
         )
+
+    def _footer(self) -> bytes:
+        entries = np.array([tuple(vars(segment).values()) for segment in self.segments], ENTRY)
+        count = len(self.segments).to_bytes(COUNT_BYTES, "little")
+        return count + entries.tobytes() + np.array(self._reaches, REACH).tobytes()
 
     def __enter__(self) -> BlockWriter:
         return self.open()
@@ -150,7 +183,7 @@ class BlockReader:
         self._buffer = buffer
         self._path = path
         self._checked: set[int] = set()
-        self._footer = self._read_footer()
+        self._footer, self._reaches = self._read_footer()
 
     @cached_property
     def segments(self) -> list[Segment]:
@@ -163,6 +196,25 @@ class BlockReader:
             if numbers is not None:
                 chosen = chosen[_is_among(chosen[name], list(numbers))]
         return [Segment(*entry) for entry in chosen.tolist()]
+
+    def segments_reaching(
+        self, units: Iterable[int] | None, stream: int, spans: Sequence[tuple[float, float, float]] | None
+    ) -> list[Segment]:
+        """The segments, of the given units or all, whose rows may join rows of a stream in one of the spans.
+
+        A span is the lowest number, the number above the highest, and the largest magnitude that is stored in it.
+        """
+        wanted = np.ones(len(self._footer), bool)
+        own = self._reaches[self._reaches["stream"] == stream]
+        if spans is not None and len(own):
+            reached = np.zeros(len(own), bool)
+            for low, high, largest in spans:
+                # Comparisons with NaN are false: no limit excludes nothing.
+                reached |= ~((own["upper"] < low) | (own["lower"] >= high)) | (own["headroom"] < largest)
+            wanted[own["segment"]] = reached
+        if units is not None:
+            wanted &= _is_among(self._footer["unit"], list(units))
+        return [Segment(*entry) for entry in self._footer[wanted].tolist()]
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""
@@ -179,18 +231,19 @@ class BlockReader:
             self._checked.add(segment.offset)
         return data
 
-    def _read_footer(self) -> npt.NDArray[np.void]:
+    def _read_footer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
         size = self._buffer.size
         tail = self._buffer.slice(max(0, size - TAIL_BYTES)).to_pybytes()
         if size < TAIL_BYTES + len(MAGIC) or not tail.endswith(MAGIC):
             raise self._corrupt("it is truncated")
         length = int.from_bytes(tail[:8], "little")
-        if length > size - TAIL_BYTES or length % ENTRY.itemsize:
+        if not COUNT_BYTES <= length <= size - TAIL_BYTES:
             raise self._corrupt("its footer is damaged")
         footer = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
         if xxhash.xxh3_64_digest(footer) != tail[8:16]:
             raise self._corrupt("its footer fails its checksum")
-        return np.frombuffer(footer, ENTRY)
+        end = COUNT_BYTES + int.from_bytes(footer[:COUNT_BYTES], "little") * ENTRY.itemsize
+        return np.frombuffer(footer[COUNT_BYTES:end], ENTRY), np.frombuffer(footer[end:], REACH)
 
     def _corrupt(self, what: str) -> CorruptStateError:
         return CorruptStateError(

@@ -135,6 +135,17 @@ class KeyCounts:
 
 
 @dataclass(frozen=True)
+class NumberSample:
+    """A weighted sample of the numbers that a stream's rows are routed by, which decays from step to step.
+
+    `rows` is the number of rows it stands for, `points` an array in text form (`control/number_samples.py`).
+    """
+
+    rows: float = 0.0
+    points: str = ""
+
+
+@dataclass(frozen=True)
 class AggregateBlock:
     """A file of the aggregate state; `generation` is the step that wrote it."""
 
@@ -184,6 +195,7 @@ class Manifest:
     order_state: OrderState | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
+    number_samples: tuple[NumberSample, ...] = ()
     late_rows: tuple[int, ...] = ()
     owner: int = 0
     owned_since: int = 0
@@ -229,5 +241,6 @@ class DeltaRecord:
     arrivals: tuple[Arrival, ...] = ()
     arrival_logs: tuple[ArrivalLog, ...] = ()
     key_counts: tuple[KeyCounts, ...] = ()
+    number_samples: tuple[NumberSample, ...] = ()
     follows: str = ""
     planned: str | None = None

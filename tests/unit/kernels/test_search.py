@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.kernels.ordering import SortedIndex, sort_positions
-from braid.kernels.search import Limits, Ranges, expand, search
+from braid.kernels.limits import Limits
+from braid.kernels.search import Ranges, expand, search
 from tests.unit.kernels.numbers import TYPES, numbers_of
 
 ENDS = st.one_of(st.just(math.nan), st.floats(allow_nan=False, allow_infinity=False), st.integers(-4, 4).map(float))

@@ -12,6 +12,7 @@ from typing import Any
 import xxhash
 
 from braid.engine.restart.function_digest import function_record
+from braid.optimizer.join_orders import build_probe
 from braid.plan.aggregation import Aggregation, Call
 from braid.plan.explain import render
 from braid.plan.expressions import Column
@@ -49,7 +50,11 @@ def storage_digest(plan: JoinPlan) -> str:
     """Identifies how rows are placed, sorted and stored: rows stored by another plan are sorted again when read."""
     common = () if plan.common_part is None else plan.parts[plan.common_part].sides
     stored = [[found["columns"], found["orders"]] for found in (_storage(plan, stream) for stream in plan.streams)]
-    return xxhash.xxh3_64_hexdigest(json.dumps([stored, [side.sql for side in common]]).encode())
+    # Stored segments also say what their rows reach when they probe, by these bounds.
+    numbers = range(len(plan.streams))
+    routing = [repr(build_probe(plan, (a,), b).routing) for a in numbers for b in numbers if a != b]
+    routing += ["" if stream.routing is None else render(stream.routing) for stream in plan.streams]
+    return xxhash.xxh3_64_hexdigest(json.dumps([stored, [side.sql for side in common], routing]).encode())
 
 
 def _stream(logical_plan: LogicalPlan, stream: LogicalStream) -> dict[str, Any]:

@@ -17,21 +17,24 @@ from braid.engine.commands import IngestCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
-from braid.engine.tasks.sampling import KeySample
+from braid.engine.tasks.sampling import KeySample, NumberSampling
 from braid.engine.tasks.segments import column_types
-from braid.engine.tasks.storing import common_keys, placed_segments, sorted_segments
+from braid.engine.tasks.storing import common_keys, placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
-from braid.placement.units import store_at
 from braid.plan.join import KEEP, JoinPlan, id_column
 from braid.state.blocks import BlockWriter
+from braid.state.manifest import NumberSample
 from braid.state.order_state import ArrivalLog
 
 # Sorting larger chunks needs more memory, and smaller ones make more segments to search.
 CHUNK_ROWS = 500_000
 # Event times a task reports, so that the driver can estimate how long rows wait for their order.
 SAMPLED_TIMES = 128
+# Numbers sampled of a stream by all tasks of a step, and the limits of one task.
+SAMPLED_NUMBERS = 16_384
+LEAST_NUMBERS, MOST_NUMBERS = 32, 1024
 
 
 def run_ingest(
@@ -71,6 +74,9 @@ class IngestTask:
         self._newest: int | None = None
         self._times: list[npt.NDArray[np.int64]] = []
         self._sample = KeySample(plan, stream)
+        # All tasks together sample about the same number of rows, however many there are.
+        most = min(MOST_NUMBERS, max(LEAST_NUMBERS, SAMPLED_NUMBERS // max(1, command.row_ids.stride)))
+        self._numbers = NumberSampling(plan, stream, most) if command.layout.ranges is not None else None
 
     def take(self, chunk: pa.RecordBatch) -> None:
         if self._stream.window_rows is not None:
@@ -118,6 +124,7 @@ class IngestTask:
             newest_us=self._newest,
             times=self._sampled_times(),
             keys=self._sample.counts(),
+            numbers=NumberSample() if self._numbers is None else self._numbers.sample(),
             block=self._block.close(),
             arrival_log=arrival_log,
             late_file=self._late.close(),
@@ -160,17 +167,19 @@ class IngestTask:
         return keep
 
     def _store(self, rows: Rows) -> None:
-        plan, stream = self._plan, self._stream.number
+        plan, stream, layout = self._plan, self._stream.number, self._command.layout
         keys = common_keys(plan, stream, rows)
         if keys is not None:
             self._sample.add(keys, rows)
         # Tasks of one step start at different units, and so do the chunks of a task.
         salt = self._command.step + self._task.slot + len(self._block.segments)
-        placed = store_at(self._command.layout, stream, keys, rows.length, salt)
-        # Where routes depend on keys, a slot sorts the rows of its units. Elsewhere all slots probe with all rows, and
-        # rows that are sorted here are compared with nearly the same stored ones.
-        segments = placed_segments if self._command.layout.by_key else sorted_segments
-        for segment in segments(plan, stream, rows, placed):
+        placed = placed_rows(plan, layout, stream, rows, salt)
+        if self._numbers is not None:
+            self._numbers.add(rows)
+        # Where routes depend on values, a slot sorts the rows of its units. Elsewhere all slots probe with all rows,
+        # and rows that are sorted here are compared with nearly the same stored ones.
+        segments = placed_segments if layout.by_value else sorted_segments
+        for segment in segments(plan, stream, rows, placed, layout.ranges is not None):
             self._block.add(*segment)
 
 

@@ -20,7 +20,13 @@ from braid.state.manifest import Block, stored_block
 
 
 def merge_blocks(
-    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore, files: Files, path: str
+    merge: Merge,
+    layout: Layout,
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
 ) -> Block | None:
     """The merged block of this slot's units; None if none of their rows is still needed.
 
@@ -34,7 +40,7 @@ def merge_blocks(
         for (unit, route), parts in sorted(by_place.items())
         for rows in row_groups(parts)
     )
-    return _write(merge, merge.epoch, tuple(sorted(owned)), pieces, inputs, store, files, path)
+    return _write(merge, layout, tuple(sorted(owned)), pieces, inputs, store, files, path)
 
 
 def move_blocks(
@@ -56,12 +62,12 @@ def move_blocks(
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
 
-    return _write(merge, new.epoch, None, pieces(), inputs, store, files, path)
+    return _write(merge, new, None, pieces(), inputs, store, files, path)
 
 
 def _write(
     merge: Merge,
-    epoch: int,
+    layout: Layout,
     units: tuple[int, ...] | None,
     pieces: Iterator[tuple[Rows, Placed]],
     inputs: list[Block],
@@ -70,14 +76,17 @@ def _write(
     path: str,
 ) -> Block | None:
     writer = BlockWriter(files, path)
+    plan = store.plan
+    # Rows that are buffered for their order probe later, from this block.
+    reaching = layout.ranges is not None and (plan.ordered or bool(plan.row_based))
     for rows, placed in pieces:
-        for segment in sorted_segments(store.plan, merge.stream, rows, placed):
+        for segment in sorted_segments(plan, merge.stream, rows, placed, reaching):
             writer.add(*segment)
     written = writer.close()
     if written is None:
         return None
     steps = min(block.first_step for block in inputs), max(block.last_step for block in inputs)
-    return stored_block(written, merge.stream, steps, epoch, units, merge.buffered)
+    return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered)
 
 
 def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[Segment, Rows]]:

@@ -92,7 +92,7 @@ class SlotProbe:
         return replace(self.report(), output=sink.close())
 
     def write_exchanged(self) -> ProbeReport:
-        exchanged = ExchangedRows(*self._task.block_path(self._name))
+        exchanged = ExchangedRows(self._plan, self._command, *self._task.block_path(self._name))
         for delta_stream, route, pairs in self.found():
             rows = pairs.to_rows()
             self._intermediate.add(self.joined(delta_stream), rows)
@@ -152,4 +152,4 @@ class SlotProbe:
         files, path = self._task.block_path(f"{self._name}-{suffix}.block")
         if merge.into is not None:
             return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self._store, files, path)
-        return merge_blocks(merge, owned, inputs, self._store, files, path)
+        return merge_blocks(merge, layout, owned, inputs, self._store, files, path)

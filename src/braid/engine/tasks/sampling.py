@@ -1,17 +1,22 @@
-"""The frequent keys of an ingest task, with readable values: a stored key may be a hash."""
+"""What an ingest task samples of its rows: frequent keys, with readable values, and numbers that rows are routed by."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
+from braid.control.number_samples import Points, make_points, to_sample
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys
+from braid.kernels.limits import limits_of
+from braid.kernels.ordering import range_values
 from braid.kernels.readable import cut, readable
 from braid.kernels.rows import Rows
-from braid.kernels.sampling import frequent_keys
+from braid.kernels.sampling import frequent_keys, sample_places
+from braid.optimizer.join_orders import build_probe
 from braid.plan.expressions import Column, Expression, columns_of
 from braid.plan.join import JoinPlan
-from braid.state.manifest import FrequentKey, KeyCounts
+from braid.state.manifest import FrequentKey, KeyCounts, NumberSample
 
 READABLE = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string"})
 
@@ -42,6 +47,33 @@ class KeySample:
         read = self._side.columns if self._side.expression is None else (self._side.expression,)
         text = ", ".join(_value(expression, row) for expression in read)
         return cut(text)
+
+
+class NumberSampling:
+    """A sample of the numbers that a task's rows are routed by, and of what these rows reach of another stream."""
+
+    def __init__(self, plan: JoinPlan, stream: int, most: int) -> None:
+        self._routing = plan.streams[stream].routing
+        others = (other.number for other in plan.streams if other.number != stream)
+        reached = ((other, build_probe(plan, (stream,), other).routing) for other in others)
+        self._reached = next(((other, bounds) for other, bounds in reached if bounds), None)
+        self._most = most
+        self._points: list[Points] = []
+
+    def add(self, rows: Rows) -> None:
+        if self._routing is None:
+            return
+        places = sample_places(rows.length, self._most)
+        some = rows if len(places) == rows.length else rows.take(places)
+        numbers = range_values(self._routing, some).astype(np.float64)
+        lower = upper = None
+        if self._reached is not None:
+            limits, _ = limits_of(self._reached[1], some)
+            lower, upper = limits.lower, limits.upper
+        self._points.append(make_points(numbers, rows.length, lower, upper))
+
+    def sample(self) -> NumberSample:
+        return to_sample(np.concatenate(self._points), self._most) if self._points else NumberSample()
 
 
 def _value(expression: Expression, row: Rows) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from braid.engine.tasks.reaching import Reaches, Starts, first_reaches, segment_reaches
 from braid.engine.tasks.segments import POSITIONS
 from braid.kernels import sizes
 from braid.kernels.keys import Keys, index_keys, stored_keys
@@ -19,10 +20,17 @@ from braid.placement.units import Placed, store_at
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
+StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
+"""The unit and route of rows, the rows, their oldest and newest event time, and what they reach when they probe."""
+
 
 def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
     """The placement of rows; an intermediate result is placed like its first stream."""
-    return store_at(layout, plan.members(number)[0], common_keys(plan, number, rows), rows.length, salt)
+    side, numbers = plan.members(number)[0], None
+    routing = plan.streams[side].routing
+    if layout.ranges is not None and routing is not None:
+        numbers = range_values(routing, rows)
+    return store_at(layout, side, common_keys(plan, number, rows), rows.length, salt, numbers)
 
 
 def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
@@ -31,17 +39,17 @@ def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
 
 
 def sorted_segments(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
-) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
-    """The rows of each unit and route in the stream's stored order, as (unit, route, batch, oldest, newest)."""
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reaching: bool = False
+) -> Iterator[StoredRows]:
+    """The rows of each unit and route in the stream's stored order; if `reaching`, with what they reach."""
     for piece in _placed_pieces(rows, placed):
-        yield from _sorted_piece(plan, stream, rows, piece)
+        yield from _sorted_piece(plan, stream, rows, piece, reaching)
 
 
 def placed_segments(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
-) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
-    """The rows of each unit and route, as (unit, route, batch, oldest, newest); not sorted: the slots sort them."""
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reaching: bool = False
+) -> Iterator[StoredRows]:
+    """The rows of each unit and route; not sorted: the slots sort them."""
     for piece in _placed_pieces(rows, placed):
         spread = int(piece.routes.max()) + 1
         place = piece.units * spread + piece.routes
@@ -51,9 +59,11 @@ def placed_segments(
         starts = np.concatenate(([0], np.flatnonzero(place[1:] != place[:-1]) + 1))
         times, batch = row_times(plan, stream, own), own.to_batch()
         oldest, newest = np.minimum.reduceat(times, starts), np.maximum.reduceat(times, starts)
+        reaches = _reaches(plan, stream, own, starts, reaching)
         for number, (start, stop) in enumerate(pairwise([*starts.tolist(), len(place)])):
             unit, route = divmod(int(place[start]), spread)
-            yield unit, route, batch.slice(start, stop - start), int(oldest[number]), int(newest[number])
+            part = batch.slice(start, stop - start)
+            yield unit, route, part, int(oldest[number]), int(newest[number]), reaches[number]
 
 
 def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
@@ -68,9 +78,12 @@ def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
         yield Placed(placed.units[cut], placed.routes[cut], at[cut])
 
 
-def _sorted_piece(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed
-) -> Iterator[tuple[int, int, pa.RecordBatch, int, int]]:
+def _reaches(plan: JoinPlan, stream: int, rows: Rows, starts: Starts, reaching: bool) -> list[Reaches]:
+    """What each segment reaches, where that is known and somebody needs it."""
+    return list(segment_reaches(first_reaches(plan, stream, rows) if reaching else [], None, starts))
+
+
+def _sorted_piece(plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reaching: bool) -> Iterator[StoredRows]:
     rows = rows if placed.rows is None else rows.take(placed.rows)
     first = plan.indexes(stream)[0]
     numbers = None if first.range is None else range_values(first.range, rows)
@@ -79,12 +92,14 @@ def _sorted_piece(
     positions = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
     ordered = rows.take(positions)
     place = place[positions]
-    edges = np.flatnonzero(place[1:] != place[:-1]) + 1
-    for start, stop in zip([0, *edges], [*edges, len(place)], strict=True):
-        part = ordered.slice(int(start), int(stop))
+    starts = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
+    reaches = _reaches(plan, stream, ordered, starts, reaching)
+    for number, (start, stop) in enumerate(pairwise([*starts, len(place)])):
+        part = ordered.slice(start, stop)
         times = row_times(plan, stream, part)
         unit, route = divmod(int(place[start]), spread)
-        yield unit, route, _with_positions(plan, stream, part), int(times.min()), int(times.max())
+        batch = _with_positions(plan, stream, part)
+        yield unit, route, batch, int(times.min()), int(times.max()), reaches[number]
 
 
 def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:

@@ -1,13 +1,14 @@
-"""Auto: a biclique, by key where all streams share an equality, else random; the number of units follows the cluster.
+"""Auto: a biclique, by key where all streams share an equality, else by range where a comparison bounds a number.
 
-By key it starts with one subgroup per unit, so that a key is in one unit; hot keys reduce the number of subgroups.
+Otherwise rows are routed at random. The number of units follows the cluster. By key it starts with one subgroup per
+unit, so that a key is in one unit; hot keys reduce the number of subgroups.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from braid.optimizer.strategies.biclique import Biclique
+from braid.optimizer.strategies.biclique import Biclique, Routing
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
@@ -17,8 +18,13 @@ class Auto:
     """Braid chooses the strategy."""
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
-        chosen = Biclique(routing="random" if plan.common_part is None else "contrand")
-        return chosen.layout(plan, slots)
+        return Biclique(routing=_routing(plan)).layout(plan, slots)
 
     def describe(self) -> str:
         return "Auto()"
+
+
+def _routing(plan: JoinPlan) -> Routing:
+    if plan.common_part is not None:
+        return "contrand"
+    return "random" if all(stream.routing is None for stream in plan.streams) else "range"

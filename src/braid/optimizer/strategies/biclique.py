@@ -1,6 +1,7 @@
 """Biclique: one side of units per stream, no row is stored twice, and every probe visits the whole other side.
 
-With subgroups (ContRand) the equality key determines the subgroup, so a probe visits only that part of each side.
+With subgroups (ContRand) the equality key determines the subgroup, so a probe visits only that part of each side. With
+ranges the subgroups are ranges of a number, and a probe visits those that its bounds reach.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
 Counts = tuple[int, ...] | int
-Routing = Literal["random", "contrand"]
+Routing = Literal["random", "contrand", "range"]
 Shape = Literal["sequences", "tree"]
 
 # Tasks group rows and segments by route: this bounds the number of groups.
@@ -30,7 +31,9 @@ class Biclique:
 
     `routing`: `random` spreads rows regardless of their values; `contrand` sends the rows of a key to one subgroup, at
     random within it. Without it, more than one group means `contrand`; without `groups`, `contrand` starts with one
-    subgroup per unit, and hot keys reduce their number. `archive`: the range of event time of a sub-index.
+    subgroup per unit, and hot keys reduce their number. `range` sends a row to the range of a number that comparisons
+    bound; the ranges follow the data, at most `groups` of them, and a value with many rows is spread over several
+    units. `archive`: the range of event time of a sub-index.
     `shape`: how three and more streams are joined. With `sequences` a new row looks up the others one after another,
     and no intermediate result is stored; with `tree` intermediate results are stored and looked up.
     """
@@ -46,8 +49,8 @@ class Biclique:
             for count in counts if isinstance(counts, tuple) else (counts,):
                 if count is not None:
                     require_positive(f"Biclique({name}=...)", count)
-        if self.routing not in (None, "random", "contrand"):
-            raise StrategyError(f"Biclique(routing=...) is 'random' or 'contrand', not {self.routing!r}.")
+        if self.routing not in (None, "random", "contrand", "range"):
+            raise StrategyError(f"Biclique(routing=...) is 'random', 'contrand' or 'range', not {self.routing!r}.")
         if self.routing == "random" and self.groups is not None and _largest(self.groups) > 1:
             raise StrategyError(
                 f"Biclique(routing='random', groups={self.groups}): random routing has no subgroups.",
@@ -59,6 +62,8 @@ class Biclique:
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         streams = len(plan.streams)
+        if self.routing == "range":
+            return self._by_range(plan, slots)
         groups = self._groups(streams, slots)
         units = _each("units", self.units, streams, max(slots, *groups))
         layout = Layout(
@@ -88,6 +93,25 @@ class Biclique:
                 hint="Use numbers of groups that divide each other.",
             )
         return layout
+
+    def _by_range(self, plan: JoinPlan, slots: int) -> Layout:
+        """One range for everything, until there are samples of the numbers."""
+        if all(stream.routing is None for stream in plan.streams):
+            raise StrategyError(
+                f"{self.describe()} cannot run this join: no comparison of two streams bounds a number.",
+                hint="Use routing='random', which joins on any predicate.",
+            )
+        streams = len(plan.streams)
+        return Layout(
+            epoch=0,
+            kind="biclique",
+            units=_each("units", self.units, streams, slots),
+            groups=(1,) * streams,
+            archive_us=self._archive_us(),
+            most_groups=None if self.groups is None else _each("groups", self.groups, streams, 1),
+            tree=self._tree(plan),
+            ranges=((),) * streams,
+        )
 
     def _tree(self, plan: JoinPlan) -> tuple[int, ...] | None:
         tree = choose_tree(plan) if self.shape == "tree" else None

@@ -1,0 +1,92 @@
+"""Samples of the numbers that rows are routed by: a bounded number of weighted points for each stream.
+
+A point stands for rows with about the same number. It also has what such rows reach of another stream, so that the
+pairs of each range can be estimated. A number with many rows is a point of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.state.manifest import NumberSample
+
+POINT = np.dtype([("number", "<f8"), ("rows", "<f4"), ("lower", "<f8"), ("upper", "<f8")])
+Points = npt.NDArray[np.void]
+
+# About four points for each of 64 ranges: a boundary is then off by at most a quarter of a range.
+KEPT_POINTS = 256
+# Points of a step lose a tenth of their weight with every later step, so ranges follow the data within about ten steps.
+DECAY = 0.9
+
+
+def make_points(
+    numbers: npt.NDArray[np.float64],
+    rows: float,
+    lower: npt.NDArray[np.float64] | None,
+    upper: npt.NDArray[np.float64] | None,
+) -> Points:
+    """Points of equal weight that stand for `rows` rows together. What is not finite has the number infinity."""
+    points = np.zeros(len(numbers), POINT)
+    points["number"] = np.where(np.isfinite(numbers), numbers, np.inf)
+    points["rows"] = rows / max(1, len(numbers))
+    points["lower"] = np.nan if lower is None else lower
+    points["upper"] = np.nan if upper is None else upper
+    return points
+
+
+def to_sample(points: Points, most: int = KEPT_POINTS) -> NumberSample:
+    """The points as a sample of at most about `most` points."""
+    if not len(points):
+        return NumberSample()
+    kept = _reduce(points, most)
+    text = base64.b85encode(zlib.compress(kept.tobytes(), 1)).decode()
+    return NumberSample(float(kept["rows"].sum()), text)
+
+
+def points_of(sample: NumberSample) -> Points:
+    """The points of a sample, by number."""
+    return (
+        np.frombuffer(zlib.decompress(base64.b85decode(sample.points)), POINT) if sample.points else np.zeros(0, POINT)
+    )
+
+
+def add_samples(before: NumberSample, sampled: Iterable[NumberSample]) -> NumberSample:
+    """Earlier points decay, and those of a step's tasks are added; without new rows nothing changes."""
+    new = [points_of(sample) for sample in sampled if sample.points]
+    if not new:
+        return before
+    earlier = points_of(before).copy()
+    earlier["rows"] *= DECAY
+    return to_sample(np.concatenate([earlier, *new]))
+
+
+def group_starts(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Where each distinct number begins, among sorted ones."""
+    return np.flatnonzero(np.append(len(numbers) > 0, numbers[1:] != numbers[:-1]))
+
+
+def _reduce(points: Points, most: int) -> Points:
+    """Points by number: those of one number become one, and so do neighbours that together have a small weight."""
+    points = points[np.argsort(points["number"], kind="stable")]
+    points = _combine(points, group_starts(points["number"]))
+    if len(points) <= most:
+        return points
+    share = points["rows"].sum(dtype=np.float64) / most
+    place = np.floor(np.cumsum(points["rows"], dtype=np.float64) / share)
+    heavy = points["rows"] > share
+    begins = heavy | (np.diff(place, prepend=-1) != 0)
+    begins[1:] |= heavy[:-1]
+    return _combine(points, np.flatnonzero(begins))
+
+
+def _combine(points: Points, edges: npt.NDArray[np.int64]) -> Points:
+    """One point for each group of neighbours: the middle one, with the rows of all."""
+    ends = np.append(edges[1:], len(points))
+    combined: Points = points[(edges + ends - 1) // 2].copy()
+    combined["rows"] = np.add.reduceat(points["rows"], edges)
+    return combined

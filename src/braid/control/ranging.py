@@ -1,0 +1,188 @@
+"""Which ranges a side of a biclique has, and how many units each: from samples of the numbers that rows are routed by.
+
+A unit should have an even share of its side's rows and of the pairs that are compared. A number with more than its
+share gets a range of its own with several units. Ranges change when the fullest unit has more than 1.5 times its share
+and other ranges would be clearly better. The functions read no clock and no file.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.control.number_samples import Points, group_starts, points_of
+from braid.plan.layout import Layout
+from braid.state.manifest import NumberSample
+
+# Shares of a smaller sample are mostly chance.
+MIN_SAMPLED_ROWS = 1000
+MAX_IMBALANCE = 1.5
+# New ranges must reduce the fullest unit by this factor: otherwise samples that differ by chance would change them.
+MIN_GAIN = 1.2
+# The lookups of a step compare their rows with the ranges of every live epoch.
+MAX_LIVE_EPOCHS = 3
+# Both sides get the same ranges, if they are at most this much worse: then most rows probe where they are stored.
+COMMON_COST = 1.25
+SEARCH_STEPS = 24
+# Sums of shares may exceed their limit by an error of floating point.
+ROUNDING = 1e-9
+
+Loads = npt.NDArray[np.float64]
+Side = tuple[tuple[float, ...], tuple[int, ...]]
+"""The boundaries of a side, and the units of each range."""
+
+
+@dataclass(frozen=True)
+class Ranging:
+    """A decision to change ranges, and how full the fullest unit is before and after, in multiples of its share."""
+
+    layout: Layout
+    imbalance_before: float | None
+    imbalance_after: float
+
+    def describe(self, names: Sequence[str]) -> str:
+        counts = ", ".join(f"{name} {groups}" for name, groups in zip(names, self.layout.groups, strict=True))
+        before = "" if self.imbalance_before is None else f"from {self.imbalance_before:.2f} "
+        return f"changes ranges: {counts}; the fullest unit goes {before}to {self.imbalance_after:.2f} times its share"
+
+
+def decide_ranges(layout: Layout, samples: Sequence[NumberSample], live_epochs: int) -> Ranging | None:
+    """Ranges for the first time, or others where the data has moved; None: no change."""
+    if layout.ranges is None or live_epochs >= MAX_LIVE_EPOCHS:
+        return None
+    sides = [points_of(sample) if sample.rows >= MIN_SAMPLED_ROWS else None for sample in samples]
+    known = {stream: points for stream, points in enumerate(sides) if points is not None and len(points)}
+    due = [stream for stream in known if layout.units[stream] > 1]
+    if not due:
+        return None
+    loads = {stream: _loads(stream, known) for stream in known}
+    missing = any(not layout.ranges[stream] for stream in due)
+    before = max(_imbalance(known[stream], loads[stream], _side(layout, stream)) for stream in due)
+    if not missing and before <= MAX_IMBALANCE:
+        return None
+    chosen = _choose(layout, known, loads)
+    after = max(_imbalance(known[stream], loads[stream], chosen[stream]) for stream in due)
+    new = layout.ranged(tuple(side[0] for side in chosen), tuple(side[1] for side in chosen))
+    if new.same_as(layout) or (not missing and after * MIN_GAIN > before):
+        return None
+    return Ranging(new, None if missing else before, after)
+
+
+def _choose(layout: Layout, known: dict[int, Points], loads: dict[int, Loads]) -> list[Side]:
+    """The ranges of every side; sides without a sample keep theirs."""
+    chosen = [_side(layout, stream) for stream in range(len(layout.units))]
+    for stream, points in known.items():
+        chosen[stream] = _cut(points["number"], loads[stream], layout.units[stream], _most(layout, stream))
+    if len(known) != 2 or len(layout.units) != 2 or layout.units[0] != layout.units[1] or not _comparable(known):
+        return chosen
+    common = _common(layout, known, loads)
+    apart = max(_imbalance(known[n], loads[n], chosen[n]) for n in known)
+    together = max(_imbalance(known[n], loads[n], common) for n in known)
+    return [common, common] if together <= max(apart, 1.0) * COMMON_COST else chosen
+
+
+def _common(layout: Layout, known: dict[int, Points], loads: dict[int, Loads]) -> Side:
+    """The same ranges for two sides: every unit has its share of the rows and pairs of both."""
+    numbers = np.concatenate([known[0]["number"], known[1]["number"]])
+    nothing = [np.zeros_like(loads[n]) for n in known]
+    both = np.vstack([np.hstack([loads[0], nothing[0]]), np.hstack([nothing[1], loads[1]])])
+    order = np.argsort(numbers, kind="stable")
+    numbers, both = numbers[order], both[order]
+    edges = group_starts(numbers)
+    most = min(_most(layout, 0), _most(layout, 1))
+    return _cut(numbers[edges], np.add.reduceat(both, edges), layout.units[0], most)
+
+
+def _comparable(known: dict[int, Points]) -> bool:
+    """Whether rows of both streams mostly reach their own number in the other stream."""
+    return all(bool(np.median((p["lower"] <= p["number"]) & (p["number"] <= p["upper"])) > 0) for p in known.values())
+
+
+def _most(layout: Layout, stream: int) -> int:
+    return layout.units[stream] if layout.most_groups is None else min(layout.most_groups[stream], layout.units[stream])
+
+
+def _side(layout: Layout, stream: int) -> Side:
+    return (() if layout.ranges is None else layout.ranges[stream]), layout.members(stream)
+
+
+def _loads(stream: int, known: dict[int, Points]) -> Loads:
+    """For each point of a stream its share of the rows, and of the pairs with rows of other streams that reach it."""
+    points = known[stream]
+    rows = points["rows"].astype(np.float64)
+    probing = np.zeros(len(points))
+    for other, others in known.items():
+        if other != stream:
+            probing += _reaching(others, points["number"])
+    pairs = rows * probing
+    shares = [rows / rows.sum()]
+    if pairs.sum() > 0:
+        shares.append(pairs / pairs.sum())
+    return np.stack([shares[0], shares[-1]], axis=1)
+
+
+def _reaching(others: Points, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The rows of another stream that reach each number; what has no place is reached by all."""
+    weights = others["rows"].astype(np.float64)
+    total = weights.sum()
+    lower = np.nan_to_num(others["lower"], nan=-np.inf)
+    upper = np.nan_to_num(others["upper"], nan=np.inf)
+    begun, ended = np.argsort(lower, kind="stable"), np.argsort(upper, kind="stable")
+    sums = [np.append(0.0, np.cumsum(weights[order])) for order in (begun, ended)]
+    started = sums[0][np.searchsorted(lower[begun], numbers, side="right")]
+    finished = sums[1][np.searchsorted(upper[ended], numbers, side="left")]
+    reaching: npt.NDArray[np.float64] = np.where(np.isfinite(numbers), started - finished, total)
+    return reaching
+
+
+def _imbalance(points: Points, loads: Loads, side: Side) -> float:
+    """How full the fullest unit is, by rows or pairs, in multiples of an even share."""
+    boundaries, members = side
+    place = np.minimum(np.searchsorted(np.array(boundaries), points["number"], side="right"), len(boundaries))
+    counts = np.array(members)
+    totals = [np.bincount(place, loads[:, measure], len(counts)) for measure in range(loads.shape[1])]
+    return float((np.max(totals, axis=0) / counts).max() * counts.sum())
+
+
+def _cut(numbers: npt.NDArray[np.float64], loads: Loads, units: int, most: int) -> Side:
+    """At most `most` ranges for `units` units, so that the fullest unit has as little as possible."""
+    low, high = 1.0 / units, 1.0
+    listed = loads.tolist()
+    best = _cut_at(listed, high)
+    for _ in range(SEARCH_STEPS):
+        middle = (low + high) / 2
+        found = _cut_at(listed, middle)
+        if sum(count for _, count in found) <= units and len(found) <= most:
+            best, high = found, middle
+        else:
+            low = middle
+    starts = [start for start, _ in best]
+    members = [count for _, count in best]
+    fullest = np.add.reduceat(loads, starts).max(axis=1)
+    for _ in range(units - sum(members)):
+        members[int(np.argmax(fullest / np.array(members)))] += 1
+    # What is not finite is after the last range, which may have no other rows.
+    return tuple(min(float(numbers[start]), sys.float_info.max) for start in starts[1:]), tuple(members)
+
+
+def _cut_at(loads: list[list[float]], limit: float) -> list[tuple[int, int]]:
+    """Ranges of neighbouring points, none of whose units has more than `limit`: the first point and units of each."""
+    ranges: list[tuple[int, int]] = []
+    most = limit * (1 + ROUNDING)
+    total: list[float] = []
+    for place, load in enumerate(loads):
+        summed = [before + own for before, own in zip(total, load, strict=True)] if total else load
+        if max(load) > most:
+            ranges.append((place, math.ceil(max(load) / most)))
+            total = [math.inf] * len(load)
+        elif not ranges or max(summed) > most:
+            ranges.append((place, 1))
+            total = load
+        else:
+            total = summed
+    return ranges

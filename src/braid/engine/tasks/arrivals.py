@@ -1,0 +1,177 @@
+"""Arrivals: the segments of probing rows that a slot reads, and the rows of them that start its lookups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from braid.engine.commands import ProbeCommand
+from braid.engine.tasks.reaching import reach_of
+from braid.engine.tasks.segments import SegmentStore, joined_types, possible_rows
+from braid.engine.tasks.targets import EVERYWHERE, Target, Targets
+from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.sizes import Buffer
+from braid.placement.ranges import Span, span_of
+from braid.placement.units import Unit, is_primary
+from braid.plan.join import Probe, ProbeOrder
+from braid.plan.layout import Layout
+from braid.state.blocks import BlockReader, Segment
+from braid.state.manifest import Block
+
+ROWS_AT_ONCE = 1 << 16
+# Where ranges decide who visits what, the rows of all routes are looked up together.
+ANY_ROUTE = 0
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """A segment of probing rows, their route, and the interval of event times that starts; None: all."""
+
+    file: str
+    segment: Segment
+    route: int
+    span: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which probing rows to read: those of some routes, and those that reach some spans of a side; None: all."""
+
+    side: int
+    routes: frozenset[int] | None = None
+    spans: tuple[tuple[Span, float], ...] | None = None
+
+    def segments(self, reader: BlockReader, units: list[int] | None = None) -> list[Segment]:
+        if self.routes is not None:
+            return reader.segments_of(units, self.routes)
+        spans = None if self.spans is None else [(*span, largest) for span, largest in self.spans]
+        return reader.segments_reaching(units, self.side, spans)
+
+
+def wanted_by(layout: Layout, side: int, unit: Unit) -> Wanted:
+    """The probing rows that a unit receives under the newest layout."""
+    if layout.ranges is None:
+        return Wanted(side, frozenset(unit.routes))
+    spans = [span_of(layout, side, route) for route in unit.routes if route < layout.groups[side]]
+    known = [(span, 0.0) for span in spans if span is not None]
+    return Wanted(side, None, tuple(known) if len(known) == len(spans) else None)
+
+
+class Arrivals:
+    """The probing rows of one slot in one job; `gathered` are the ingest files whose rows it has in its own blocks."""
+
+    def __init__(
+        self,
+        command: ProbeCommand,
+        blocks: tuple[Block, ...],
+        gathered: frozenset[str],
+        owned: Mapping[int, Mapping[int, Unit]],
+        targets: Targets,
+        store: SegmentStore,
+        stays_local: bool,
+    ) -> None:
+        self._command = command
+        self._blocks = blocks
+        self._gathered = gathered
+        self._owned = owned
+        self._targets = targets
+        self._store = store
+        self._plan = store.plan
+        self._stays_local = stays_local
+        self._layouts = {layout.epoch: layout for layout in command.layouts}
+
+    def rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
+        """The rows that start a probe order's first lookup here, by route."""
+        targets = self._targets.of(probe_order.delta_stream, probe.stream)
+        if not targets:
+            return
+        wanted = self._wanted(probe, targets)
+        pending: dict[int, Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
+        for route, rows in self._arriving(probe_order, probe, entry, wanted):
+            buffered = pending[route]
+            if not buffered.fits(rows.nbytes):
+                yield route, concat_rows(buffered.take())
+            buffered.add(rows, rows.length, rows.nbytes)
+            if buffered.is_full:
+                yield route, concat_rows(buffered.take())
+        for route, buffered in pending.items():
+            if buffered.parts:
+                yield route, concat_rows(buffered.take())
+
+    def segments(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> Iterator[Arriving]:
+        """The segments with such rows: the delta stream's new rows, in later rounds those exchanged before."""
+        delta_stream = probe_order.delta_stream
+        if entry > probe_order.start:
+            routes = None if wanted.routes is None else wanted.routes | {EVERYWHERE}
+            exchanged = Wanted(wanted.side, routes, wanted.spans)
+            for name in self._command.exchanged:
+                for segment in exchanged.segments(self._store.reader(name), [delta_stream]):
+                    yield Arriving(name, segment, segment.route, None)
+            return
+        for block in self._blocks:
+            span = self._command.admission.starting(block) if block.stream == delta_stream else None
+            if span is not None:
+                yield from self._starting(block, span, wanted)
+
+    def _wanted(self, probe: Probe, targets: list[Target]) -> Wanted:
+        """What the slot's targets need: by ranges as long as every target has a span."""
+        side = self._plan.members(probe.stream)[0]
+        known = [target.routes for target in targets if target.routes is not None]
+        if len(known) == len(targets):
+            return Wanted(side, frozenset().union(*known))
+        spans = [(target.span, self._targets.largest(probe, target)) for target in targets if target.span is not None]
+        return Wanted(side, None, tuple(spans) if len(spans) == len(targets) and probe.routing else None)
+
+    def _arriving(
+        self, probe_order: ProbeOrder, probe: Probe, entry: int, wanted: Wanted
+    ) -> Iterator[tuple[int, Rows]]:
+        types = joined_types(self._plan, probe_order.before(entry))
+        for arriving in self.segments(probe_order, entry, wanted):
+            rows = self._store.rows(arriving.file, arriving.segment, types)
+            rows = self._within(rows, probe_order.delta_stream, arriving)
+            if entry == probe_order.start:
+                rows = possible_rows(self._plan, probe_order.delta_stream, rows)
+            if rows.length and wanted.spans is not None:
+                rows = _reaching(rows, probe, wanted)
+            if rows.length:
+                yield arriving.route, rows
+
+    def _starting(self, block: Block, span: tuple[int, int], wanted: Wanted) -> Iterator[Arriving]:
+        """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
+        layout, newest = self._layouts[block.epoch], self._command.layouts[-1]
+        gathered = block.file in self._gathered
+        if gathered and self._stays_local and wanted.routes is not None:
+            return  # all rows of these routes are in this slot's own block
+        alike = block.epoch == newest.epoch
+        if wanted.routes is None:
+            alike = layout.stored_as == newest.stored_as  # else the segments reach by other comparisons
+        chosen = wanted if alike else Wanted(wanted.side)
+        for segment in chosen.segments(self._store.reader(block.file)):
+            if gathered and segment.unit in self._owned[block.epoch]:
+                continue
+            if block.epoch == newest.epoch:
+                yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, span)
+            elif is_primary(layout, block.stream, segment.unit):
+                yield Arriving(block.file, segment, EVERYWHERE, span)
+
+    def _within(self, rows: Rows, stream: int, arriving: Arriving) -> Rows:
+        """The rows of a segment that start in this step."""
+        if arriving.span is None:
+            return rows
+        after, until = arriving.span
+        if arriving.segment.min_time > after and arriving.segment.max_time <= until:
+            return rows
+        times = rows.times(self._plan.streams[stream].time)
+        return rows.take(np.flatnonzero((times > after) & (times <= until)))
+
+
+def _reaching(rows: Rows, probe: Probe, wanted: Wanted) -> Rows:
+    """The rows that reach one of the wanted spans."""
+    reach = reach_of(probe.routing, wanted.side, rows)
+    mask = np.zeros(rows.length, bool)
+    for span, largest in wanted.spans or ():
+        mask |= reach.touching(span, largest)
+    return rows if mask.all() else rows.take(np.flatnonzero(mask))

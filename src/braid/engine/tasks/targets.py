@@ -1,0 +1,125 @@
+"""Targets: the stored segments of a slot's units, by which probing rows visit them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from braid.engine.commands import ProbeCommand
+from braid.engine.tasks.segments import SegmentStore
+from braid.kernels.ordering import range_values
+from braid.kernels.probing import StoredSegment
+from braid.placement.ranges import Span, span_of
+from braid.placement.units import Unit, is_primary, visitors
+from braid.plan.join import Probe
+from braid.plan.layout import Layout
+from braid.state.manifest import Block
+
+EVERYWHERE = -1
+"""The route of probing rows that were stored under an older layout: they visit every route."""
+
+Visited = tuple[Block, StoredSegment, Unit]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Segments of one stream that rows of the given routes look up; None: rows of every route.
+
+    With a `span`, only rows that reach it have partners here.
+    """
+
+    routes: frozenset[int] | None
+    span: Span | None
+    segments: tuple[Visited, ...]
+
+
+class Targets:
+    """The segments of one slot that a step's rows may look up; `owned` has its units by epoch and number."""
+
+    def __init__(
+        self,
+        command: ProbeCommand,
+        blocks: tuple[Block, ...],
+        owned: Mapping[int, Mapping[int, Unit]],
+        store: SegmentStore,
+    ) -> None:
+        self._plan = store.plan
+        self._command = command
+        self._blocks = blocks
+        self._owned = owned
+        self._store = store
+        self._layouts = {layout.epoch: layout for layout in command.layouts}
+        self._known: dict[tuple[int, int], list[Target]] = {}
+
+    @property
+    def newest(self) -> Layout:
+        return self._command.layouts[-1]
+
+    def of(self, delta_stream: int, stream: int) -> list[Target]:
+        """The segments of a stream that a delta stream sees."""
+        known = self._known.get((delta_stream, stream))
+        if known is None:
+            by_place: dict[tuple[frozenset[int] | None, Span | None], list[Visited]] = defaultdict(list)
+            for block in self._blocks:
+                if block.stream == stream and self.seen_until(block, delta_stream) is not None:
+                    for route, segment, unit in self._owned_segments(block):
+                        by_place[self._visitors(block, route)].append((block, segment, unit))
+            known = [Target(*place, tuple(segments)) for place, segments in by_place.items()]
+            self._known[delta_stream, stream] = known
+        return known
+
+    def visited(self, delta_stream: int, stream: int, route: int) -> list[Target]:
+        """What rows of a route look up: rows of the same route, and rows of older layouts, once for all copies."""
+        targets = self.of(delta_stream, stream)
+        if route == EVERYWHERE:
+            return [self._once(target, stream) for target in targets]
+        alone = is_primary(self.newest, delta_stream, route)
+        return [target for target in targets if (alone if target.routes is None else route in target.routes)]
+
+    def largest(self, probe: Probe, target: Target) -> float:
+        """The largest magnitude among the routing numbers of a target, if the lookup may overflow with it."""
+        if all(bound.capacity is None for bound in probe.routing):
+            return 0.0
+        return max((self._largest_in(block, segment) for block, segment, _ in target.segments), default=0.0)
+
+    def seen_until(self, block: Block, delta_stream: int) -> int | None:
+        """The event time up to which a delta stream sees a block's rows; None if it sees none."""
+        return self._command.admission.seen_until(block, self._plan.comes_before(block.stream, delta_stream))
+
+    def _once(self, target: Target, stream: int) -> Target:
+        """One copy of rows that are stored several times."""
+        alone = [s for s in target.segments if target.routes is None or is_primary(self.newest, stream, s[2].number)]
+        return Target(target.routes, target.span, tuple(alone))
+
+    def _visitors(self, block: Block, route: int) -> tuple[frozenset[int] | None, Span | None]:
+        """The routes of the newest layout that visit a route of a layout, and what its visitors reach."""
+        layout = self._layouts[block.epoch]
+        if layout.ranges is not None:
+            alike = layout.stored_as == self.newest.stored_as
+            return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None
+        if layout.epoch == self.newest.epoch:
+            return frozenset({route}), None
+        return visitors(self.newest, layout, route), None
+
+    def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
+        """This slot's segments of a block with their routes; of older layouts only the primary copies."""
+        owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
+        if block.units is not None and not owned.keys() & set(block.units):
+            return
+        is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
+        for segment in self._store.reader(block.file).segments_of(owned):
+            if layout == self.newest or is_primary(layout, block.stream, segment.unit):
+                stored = self._store.stored(block.file, segment, block.stream, is_sorted=is_sorted)
+                yield segment.route, stored, owned[segment.unit]
+
+    def _largest_in(self, block: Block, segment: StoredSegment) -> float:
+        routing = self._plan.streams[self._plan.members(block.stream)[0]].routing
+        for index, opened in zip(self._plan.indexes(block.stream), segment.indexes, strict=True):
+            if index.range == routing:
+                return opened.largest
+        if routing is None:
+            return 0.0
+        return float(np.abs(range_values(routing, segment.rows).astype(np.float64)).max(initial=0.0))
