@@ -31,10 +31,16 @@ COMMON_COST = 1.25
 SEARCH_STEPS = 24
 # Sums of shares may exceed their limit by an error of floating point.
 ROUNDING = 1e-9
+# The search for shared ranges takes time in proportion to the units, about 10 ms for these.
+MAX_SHARED_UNITS = 64
 
 Loads = npt.NDArray[np.float64]
+"""For each point its share of the rows and of the pairs of a side; of two sides one after the other."""
+ROWS = slice(0, None, 2)
 Side = tuple[tuple[float, ...], tuple[int, ...]]
 """The boundaries of a side, and the units of each range."""
+Ranges = list[tuple[int, int]]
+"""The first point and the number of units of each range."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,10 @@ def decide_ranges(layout: Layout, samples: Sequence[NumberSample], live_epochs: 
         return None
     chosen = _choose(layout, known, loads)
     after = max(_imbalance(known[stream], loads[stream], chosen[stream]) for stream in due)
-    new = layout.ranged(tuple(side[0] for side in chosen), tuple(side[1] for side in chosen))
-    if new.same_as(layout) or (not missing and after * MIN_GAIN > before):
+    same = chosen == [_side(layout, stream) for stream in range(len(layout.units))]
+    if same or (not missing and after * MIN_GAIN > before):
         return None
+    new = layout.ranged(tuple(side[0] for side in chosen), tuple(side[1] for side in chosen))
     return Ranging(new, None if missing else before, after)
 
 
@@ -151,38 +158,85 @@ def _imbalance(points: Points, loads: Loads, side: Side) -> float:
 
 def _cut(numbers: npt.NDArray[np.float64], loads: Loads, units: int, most: int) -> Side:
     """At most `most` ranges for `units` units, so that the fullest unit has as little as possible."""
-    low, high = 1.0 / units, 1.0
-    listed = loads.tolist()
-    best = _cut_at(listed, high)
-    for _ in range(SEARCH_STEPS):
-        middle = (low + high) / 2
-        found = _cut_at(listed, middle)
-        if sum(count for _, count in found) <= units and len(found) <= most:
-            best, high = found, middle
-        else:
-            low = middle
-    starts = [start for start, _ in best]
-    members = [count for _, count in best]
-    fullest = np.add.reduceat(loads, starts).max(axis=1)
+    ranges = _narrow_ranges(loads.tolist(), units, most)
+    if _fullest(ranges, loads) * units > MAX_IMBALANCE:
+        shared = _shared_ranges(loads, units)
+        ranges = ranges if shared is None or len(shared) > most else shared
+    starts, members = [start for start, _ in ranges], [count for _, count in ranges]
+    totals = np.add.reduceat(loads, starts).max(axis=1)
     for _ in range(units - sum(members)):
-        members[int(np.argmax(fullest / np.array(members)))] += 1
+        members[int(np.argmax(totals / np.array(members)))] += 1
     # What is not finite is after the last range, which may have no other rows.
     return tuple(min(float(numbers[start]), sys.float_info.max) for start in starts[1:]), tuple(members)
 
 
-def _cut_at(loads: list[list[float]], limit: float) -> list[tuple[int, int]]:
-    """Ranges of neighbouring points, none of whose units has more than `limit`: the first point and units of each."""
-    ranges: list[tuple[int, int]] = []
-    most = limit * (1 + ROUNDING)
-    total: list[float] = []
-    for place, load in enumerate(loads):
-        summed = [before + own for before, own in zip(total, load, strict=True)] if total else load
-        if max(load) > most:
-            ranges.append((place, math.ceil(max(load) / most)))
-            total = [math.inf] * len(load)
-        elif not ranges or max(summed) > most:
-            ranges.append((place, 1))
-            total = load
+def _fullest(ranges: Ranges, loads: Loads) -> float:
+    totals = np.add.reduceat(loads, [start for start, _ in ranges]).max(axis=1)
+    return float((totals / np.array([count for _, count in ranges])).max())
+
+
+def _narrow_ranges(loads: list[list[float]], units: int, most: int) -> Ranges:
+    """One unit per range, and several only for a single point: rows that reach a range visit all its units."""
+    low, high = 1.0 / units, 1.0
+    best = _cut_at(loads, high)
+    for _ in range(SEARCH_STEPS):
+        middle = (low + high) / 2
+        found = _cut_at(loads, middle)
+        if sum(count for _, count in found) <= units and len(found) <= most:
+            best, high = found, middle
         else:
+            low = middle
+    return best
+
+
+def _cut_at(loads: list[list[float]], limit: float) -> Ranges:
+    """Ranges of neighbouring points, none of whose units has more than `limit`."""
+    ranges: Ranges = []
+    most = limit * (1 + ROUNDING)
+    total, full = loads[0], True
+    for place, load in enumerate(loads):
+        summed = load if full else [before + own for before, own in zip(total, load, strict=True)]
+        if not full and max(summed) <= most:
             total = summed
+            continue
+        count = math.ceil(max(load) / most)
+        ranges.append((place, max(1, count)))
+        total, full = load, count > 1
     return ranges
+
+
+def _shared_ranges(loads: Loads, units: int) -> Ranges | None:
+    """Ranges with any number of units each, none with more than 1.5 times its share; None if there are none.
+
+    A number with many pairs but few rows leaves room for rows of its neighbours in its units. Of all that fit, these
+    are the ranges whose rows visit the fewest units: `visits[u, n]` is what the first n points need with u units.
+    """
+    if units > MAX_SHARED_UNITS:
+        return None
+    limit = MAX_IMBALANCE / units
+    sums = np.vstack([np.zeros(loads.shape[1]), np.cumsum(loads, axis=0)])
+    visits = np.full((units + 1, len(sums)), np.inf)
+    begin = np.zeros(visits.shape, np.int64)
+    visits[:, 0] = 0.0
+    available = np.arange(units + 1)[:, None]
+    for end in range(1, len(sums)):
+        totals = sums[end] - sums[:end]
+        counts, rows = _units_for(totals.max(axis=1), limit), totals[:, ROWS].sum(axis=1)
+        left = available - counts
+        costs = np.where(left >= 0, visits[np.maximum(left, 0), np.arange(end)] + rows * counts, np.inf)
+        begin[:, end] = np.argmin(costs, axis=1)
+        visits[:, end] = costs.min(axis=1)
+    if not np.isfinite(visits[units, -1]):
+        return None
+    ranges: Ranges = []
+    end, left_units = len(sums) - 1, units
+    while end > 0:
+        start = int(begin[left_units, end])
+        count = int(_units_for((sums[end] - sums[start]).max(keepdims=True), limit)[0])
+        ranges.append((start, count))
+        end, left_units = start, left_units - count
+    return ranges[::-1]
+
+
+def _units_for(totals: npt.NDArray[np.float64], limit: float) -> npt.NDArray[np.int64]:
+    return np.maximum(np.ceil(totals / limit - ROUNDING), 1.0).astype(np.int64)

@@ -98,7 +98,11 @@ def imbalance(layout: Layout, counts: Sequence[KeyCounts]) -> float:
 
 def decide_groups(layout: Layout, counts: Sequence[KeyCounts]) -> Regrouping | None:
     """Fewer subgroups where hot keys overload a unit, more where they no longer would; None: no change."""
-    if not layout.by_key or layout.most_groups is None or not any(seen.rows >= MIN_SAMPLED_ROWS for seen in counts):
+    if (
+        layout.ranges is not None
+        or layout.most_groups is None
+        or not any(seen.rows >= MIN_SAMPLED_ROWS for seen in counts)
+    ):
         return None
     # Scaling may have given a hot subgroup more units, which lowers its load. Where it left other subgroups with units
     # to spare, that is no imbalance: so the better of the scaled and the even layout counts.
@@ -121,6 +125,8 @@ def describe_treatment(layout: Layout) -> str:
             f"spread over fewer subgroups where the fullest unit would hold more than {MAX_IMBALANCE:g} times its "
             f"share; gathered again where more subgroups stay within {GATHER_IMBALANCE:g}"
         )
+    if layout.ranges is not None:
+        return "a number with more than its share of rows or pairs gets a range of its own, with several units"
     return "reported, and left where they are" if layout.by_key else "spread like all rows"
 
 

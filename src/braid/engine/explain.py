@@ -9,8 +9,9 @@ from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Strategy
 from braid.optimizer.trees import in_shape, tree_orders
-from braid.plan.explain import Chosen, Observed, Seen, explain
+from braid.plan.explain import Chosen, Observed, Seen, explain, render
 from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.state.manifest import Manifest
 
@@ -46,6 +47,7 @@ def _chosen(plan: JoinPlan, strategy: Strategy, slots: int) -> Chosen:
         layout=layout,
         cost=describe_cost(layout),
         hot_keys=describe_treatment(layout),
+        routing=_routing(plan, layout),
         slots=slots,
         others=tuple(others),
         shapes=describe_shapes(plan, layout.tree),
@@ -64,4 +66,13 @@ def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
             for fanout in manifest.fanouts
             if fanout.probes
         ),
+    )
+
+
+def _routing(plan: JoinPlan, layout: Layout) -> tuple[str, ...]:
+    """The number that each stream is routed by; a stream without one is spread over all its units."""
+    if layout.ranges is None:
+        return ()
+    return tuple(
+        f"{stream.name} at random" if stream.routing is None else render(stream.routing) for stream in plan.streams
     )

@@ -22,7 +22,7 @@ class Chosen:
     """The chosen strategy, its layout and cost, and how it handles hot keys.
 
     `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
-    and as a tree.
+    and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges.
     """
 
     strategy: str
@@ -32,6 +32,7 @@ class Chosen:
     slots: int
     others: tuple[str, ...]
     shapes: tuple[str, ...] = ()
+    routing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,7 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
         "== Layout ==",
         f"strategy {chosen.strategy}: {chosen.layout.kind} on {chosen.slots} slots",
         _units(chosen.layout),
+        *([f"routed by {', '.join(chosen.routing)}"] if chosen.routing else []),
         chosen.cost,
         *chosen.shapes,
         f"hot keys: {chosen.hot_keys}",

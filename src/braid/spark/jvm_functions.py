@@ -14,8 +14,8 @@ import pyarrow as pa
 from braid.engine.commands import ProbeCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import ProbeReport
-from braid.engine.tasks.exchange import ExchangedRows
 from braid.engine.tasks.intermediate import IntermediateRows
+from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.probe import OpenSink, SlotProbe
 from braid.engine.tasks.segments import column_types, joined_types
 from braid.engine.tasks.selection import flat_columns, select_outputs

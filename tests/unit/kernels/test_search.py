@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.kernels.ordering import SortedIndex, sort_positions
 from braid.kernels.limits import Limits
+from braid.kernels.ordering import SortedIndex, sort_positions
 from braid.kernels.search import Ranges, expand, search
 from tests.unit.kernels.numbers import TYPES, numbers_of
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
-from braid.engine.tasks.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
+from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
+from braid.engine.tasks.lookup.reaching import reach_of
+from braid.engine.tasks.lookup.targets import Target, Targets
 from braid.engine.tasks.rank_index import open_rank_index
-from braid.engine.tasks.reaching import reach_of
 from braid.engine.tasks.segments import SegmentStore
-from braid.engine.tasks.targets import Target, Targets
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing, prepare
 from braid.kernels.rows import Pairs, Rows, concat_rows

@@ -13,8 +13,8 @@ import pyarrow as pa
 from braid.control.merging import Merge
 from braid.engine.commands import ProbeCommand
 from braid.engine.reports import Output, ProbeReport, UnitCounts
-from braid.engine.tasks.exchange import ExchangedRows
 from braid.engine.tasks.intermediate import IntermediateRows
+from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookups import SlotLookups
 from braid.engine.tasks.merge import merge_blocks, move_blocks
 from braid.engine.tasks.selection import select_outputs

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from braid.engine.tasks.reaching import Reaches, Starts, first_reaches, segment_reaches
+from braid.engine.tasks.lookup.reaching import Reaches, Starts, first_reaches, segment_reaches
 from braid.engine.tasks.segments import POSITIONS
 from braid.kernels import sizes
 from braid.kernels.keys import Keys, index_keys, stored_keys

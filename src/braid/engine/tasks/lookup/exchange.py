@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
-from braid.engine.tasks.arrivals import ANY_ROUTE
-from braid.engine.tasks.reaching import Reaches, reach_of, segment_reaches
+from braid.engine.tasks.lookup.arrivals import ANY_ROUTE
+from braid.engine.tasks.lookup.reaching import Reaches, reach_of, segment_reaches
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders

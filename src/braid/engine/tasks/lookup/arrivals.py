@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
-from braid.engine.tasks.reaching import reach_of
+from braid.engine.tasks.lookup.reaching import reach_of
+from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets
 from braid.engine.tasks.segments import SegmentStore, joined_types, possible_rows
-from braid.engine.tasks.targets import EVERYWHERE, Target, Targets
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.placement.ranges import Span, span_of
