@@ -13,7 +13,8 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import merging
 from braid.engine import locations
-from braid.engine.tasks import exchange, ingest, intermediate, lookups, results
+from braid.engine.tasks import ingest, intermediate, lookups, results
+from braid.engine.tasks.lookup import arrivals, exchange
 from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
@@ -33,6 +34,7 @@ UNCUT = seeds(3000, 12)
 CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),
     (lookups, "ROWS_AT_ONCE", 3),
+    (arrivals, "ROWS_AT_ONCE", 3),
     (exchange, "ROWS_PER_SEGMENT", 3),
     (intermediate, "ROWS_PER_SEGMENT", 3),
     (results, "ROWS_PER_GROUP", 4),

@@ -22,6 +22,7 @@ from braid.engine.locations import Locations
 from braid.engine.row_ids import RowIds
 from braid.engine.tasks import ingest, lookups, results
 from braid.engine.tasks.aggregate import changes, partials, parts, update
+from braid.engine.tasks.lookup import arrivals
 from braid.engine.tasks.task import Task
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
@@ -188,7 +189,8 @@ class Watch:
         self._wrap(patch, Rows, "take", lambda result: (result.length, result.nbytes))
         self._wrap(patch, Pairs, "to_rows", lambda result: (result.length, result.nbytes))
         self._wrap(patch, Pairs, "array", lambda result: (len(result), result.nbytes))
-        self._wrap(patch, lookups, "concat_rows", lambda result: (result.length, result.nbytes))
+        for module in (lookups, arrivals):
+            self._wrap(patch, module, "concat_rows", lambda result: (result.length, result.nbytes))
         self._wrap(patch, ingest, "_join", lambda result: (result.num_rows, result.nbytes))
         for module in (parts, partials, update, changes):
             self._wrap(patch, module, "add_up", _largest_chunk)
