@@ -19,6 +19,7 @@ from braid.analysis.implied import implied_bounds
 from braid.analysis.raising import may_raise
 from braid.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
 from braid.analysis.resolution import Analyzed, Resolver, leaves, unsupported
+from braid.analysis.times import counts_time
 from braid.analysis.translate import TooDeep, translate, widens_exactly
 from braid.errors import (
     PredicateTypeError,
@@ -144,7 +145,7 @@ class Analyzer:
             jvm_reason=reason,
             raises=raises,
             equality=self._equality(analyzed),
-            implied=self._implied(analyzed.resolved) if expression is None else None,
+            implied=self._implied(analyzed.resolved) if expression is None or counts_time(expression) else None,
             possible=possible,
             registered=expression is None and any(node.kind == "PythonUDF" for node in analyzed.resolved.walk()),
         )

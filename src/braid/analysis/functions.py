@@ -7,11 +7,10 @@ evaluate an argument after one that is NULL. So that this never matters, only th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from braid.analysis.catalyst import Node
-from braid.analysis.platform import Platform
-from braid.analysis.refusal import require
+from braid.analysis.rules import Translation, require
+from braid.analysis.times import TIME_RULES
 from braid.kernels.expressions.evaluate import can_raise
 from braid.plan.expressions import Call, Expression, Function, decimal_digits
 
@@ -37,15 +36,6 @@ NEWEST_KNOWN_JAVA = 23
 # Decimals of more digits are pairs of words.
 _SHORT_DECIMAL = 18
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
-
-
-class Translation(Protocol):
-    """The translation of a whole tree, as a rule sees it."""
-
-    @property
-    def platform(self) -> Platform: ...
-    def of(self, node: Node) -> Expression: ...
-    def all(self, node: Node) -> tuple[Expression, ...]: ...
 
 
 def _function(translation: Translation, node: Node) -> Expression:
@@ -78,4 +68,5 @@ def round_number(translation: Translation, node: Node) -> Expression:
 FUNCTION_RULES: Mapping[str, Callable[[Translation, Node], Expression]] = {
     **dict.fromkeys(_SIGNATURES, _function),
     **dict.fromkeys(_OF_ONE_TYPE, _of_one_type),
+    **TIME_RULES,
 }

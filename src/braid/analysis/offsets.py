@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -65,6 +67,42 @@ def read_offsets(rules: Any) -> Offsets | None:
     if len(changes) != transitions.size() or len(repeated) != 2 * recurring.size() or not changes:
         return None
     return Offsets(changes, (changes[-1].after_us, *(_offset_us(text) for text in repeated)))
+
+
+def local_rules(rules: Any) -> str | None:
+    """Java's rules of a zone that changes, as the text that workers read; None if they are unknown."""
+    known = read_offsets(rules)
+    if known is None or not known.transitions:
+        return None
+    changes = list(known.transitions)
+    recurring, start = rules.getTransitionRules(), None
+    if recurring.size():
+        first_year = 1970 + int(changes[-1].instant_us // (366 * 86_400 * _SECOND_US)) - 1
+        for year in range(first_year, first_year + 406):
+            found = [_TRANSITION.search(str(recurring.get(n).createTransition(year))) for n in range(recurring.size())]
+            if None in found:
+                return None
+            repeated = (_transition(*one.groups()) for one in found if one is not None)
+            changes += sorted((c for c in repeated if c.instant_us > changes[-1].instant_us), key=_instant)
+        # A whole year after the last change of its own, everything repeats.
+        start = known.transitions[-1].instant_us + 366 * 86_400 * _SECOND_US
+    return rules_text(changes[0].before_us, changes, start)
+
+
+def _instant(change: Transition) -> int:
+    return change.instant_us
+
+
+def rules_text(first_us: int, changes: Sequence[Transition], repeated_from_us: int | None) -> str:
+    """An offset, and how it changes, for workers."""
+    return json.dumps(
+        {
+            "first": first_us // _SECOND_US,
+            "instants": [change.instant_us // _SECOND_US for change in changes],
+            "offsets": [change.after_us // _SECOND_US for change in changes],
+            "repeated_from": None if repeated_from_us is None else repeated_from_us // _SECOND_US,
+        }
+    )
 
 
 def _transition(local: str, before: str, after: str) -> Transition:

@@ -20,7 +20,8 @@ _SAFE = frozenset({
     "StringTrimRight", "StringTrimBoth", "Length", "OctetLength", "BitLength", "Substring", "Left", "Right", "Concat",
     "StartsWith", "EndsWith", "Contains", "StringInstr", "Ascii", "Collate", "ResolvedCollation", "Year", "Month",
     "DayOfMonth", "DayOfWeek", "DayOfYear", "WeekDay", "WeekOfYear", "Quarter", "Hour", "Minute", "Second", "Extract",
-    "UnixMicros", "UnixMillis", "UnixSeconds", "DateDiff", "XxHash64", "Murmur3Hash", "Md5", "Sha1", "Crc32",
+    "UnixMicros", "UnixMillis", "UnixSeconds", "UnixDate", "DateDiff", "DateAdd",
+    "DateSub", "SecondWithFraction", "XxHash64", "Murmur3Hash", "Md5", "Sha1", "Crc32",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "Sqrt", "Cbrt", "Exp", "Expm1", "Log", "Log2", "Log10",
     "Log1p", "Logarithm", "Rint", "Hypot", "Pi", "EulerNumber", "Signum", "Pow", "Sin", "Cos",
     "Tan", "Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "ToRadians", "ToDegrees", "TryAdd", "TrySubtract",
@@ -33,6 +34,7 @@ _QUOTIENTS: dict[str, Function] = {"Divide": "divide", "Remainder": "remainder"}
 _SIGNS = frozenset({"UnaryMinus", "Abs"})
 _DIVISIONS = frozenset({"Divide", "Remainder", "IntegralDivide", "Pmod"})
 _WHOLE = frozenset({"Ceil", "Floor"})
+_PARSERS = frozenset({"ParseToDate", "UnixTimestamp", "ToUnixTimestamp"})
 _INDEXES = frozenset({"GetArrayItem", "ElementAt"})
 _TRUNCATIONS = frozenset({"TruncTimestamp", "TruncDate"})
 _FLOATS = ("float", "double")
@@ -80,6 +82,8 @@ def _is_safe(node: Node) -> bool:
         return node.children[0].type == "bigint" or not node.fails_on_error
     if kind in ROUNDINGS:
         return node.children[0].type in _FLOATS or rounds_after_the_point(node)
+    if kind in _PARSERS:
+        return node.children[0].type in _TIMES
     if kind in _INDEXES:
         return not node.java.failOnError()
     if kind in _TRUNCATIONS:

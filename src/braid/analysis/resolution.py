@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from py4j.protocol import Py4JJavaError
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from braid.analysis.catalyst import Node, operands, quiet
 from braid.analysis.changing import refuse_changing, refuse_clock_literals
-from braid.analysis.offsets import Offsets, read_offsets
+from braid.analysis.offsets import Offsets, local_rules, read_offsets
 from braid.analysis.platform import Platform, Zone
 from braid.analysis.references import RESULT_TIME, AnalyzedStream, Names, Resolved, references, rewrite
 from braid.errors import QueryError, SyntaxProblem, UnsupportedExpressionError
@@ -59,7 +59,8 @@ class Resolver:
     def __init__(self, spark: SparkSession, streams: Sequence[AnalyzedStream]) -> None:
         self.names = Names(streams, spark.conf.get("spark.sql.caseSensitive") == "true")
         self._spark = spark
-        self.platform = Platform(_session_zone(spark), _java_version(spark))
+        rules = cache(lambda: local_rules(_zone_rules(spark)))
+        self.platform = Platform(_session_zone(spark), _java_version(spark), rules)
         self._parser: Any = spark._jsparkSession.sessionState().sqlParser()
         self._empty = _empty_frame(spark, streams, self.names.result_time.type)
 
@@ -240,7 +241,7 @@ def _session_zone(spark: SparkSession) -> Zone:
     rules = _zone_rules(spark)
     fixed = bool(rules.isFixedOffset())
     offset = rules.getOffset(jvm.java.time.Instant.EPOCH).getTotalSeconds()
-    return Zone(fixed=fixed, utc=fixed and offset == 0)
+    return Zone(fixed=fixed, utc=fixed and offset == 0, offset_us=offset * 1_000_000)
 
 
 def _java_version(spark: SparkSession) -> int:

@@ -12,7 +12,8 @@ from braid.analysis.catalyst import Node, NotConstant, operands
 from braid.analysis.decimals import ROUNDINGS, proven, rounds_after_the_point, unscaled
 from braid.analysis.functions import FUNCTION_RULES, round_number
 from braid.analysis.platform import Platform, Zone
-from braid.analysis.refusal import Untranslatable, require
+from braid.analysis.rules import Untranslatable, require
+from braid.analysis.times import to_date
 from braid.kernels.expressions.decimal_types import never_overflows
 from braid.kernels.expressions.evaluate import can_raise
 from braid.plan.expressions import MAX_DEPTH, Call, Column, Constant, Expression, Function, decimal_digits, depth_of
@@ -45,7 +46,10 @@ _BOOLEANS: dict[str, Function] = {
 }
 _ARITHMETIC: dict[str, Function] = {"Add": "add", "Subtract": "subtract", "Multiply": "multiply"}
 _SIGNS: dict[str, Function] = {"UnaryMinus": "negate", "Abs": "abs"}
-_WRAPPERS = frozenset({"Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias"})
+_FROM_INSTANTS: dict[str, Function] = {"bigint": "unix_seconds", "double": "unix_double"}
+_WRAPPERS = frozenset({
+    "Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias", "Extract"
+})  # fmt: skip
 
 
 class TooDeep(Exception):
@@ -207,6 +211,10 @@ class _Translation:
     def cast(self, node: Node) -> Expression:
         argument = self.of(node.children[0])
         source, target = argument.type, node.type
+        if source in _TIMES and target == "date":
+            return to_date(self, node)
+        if source == "timestamp" and target in _FROM_INSTANTS:
+            return Call(_FROM_INSTANTS[target], (argument,), target)
         if source == target:
             require(source != "interval" or _keeps_interval(node))
             return argument

@@ -47,8 +47,8 @@ class Range:
 
 def ranges_of(conjunct: Conjunct, position: int, stream: int) -> tuple[Range, ...]:
     """The ranges that the conjunct implies for numbers of `stream`; none if no comparison can be solved for one."""
-    known = conjunct.implied if conjunct.expression is None else conjunct.expression
-    return () if known is None else tuple(_merge(_ranges(known, position, stream)))
+    known = [expression for expression in (conjunct.expression, conjunct.implied) if expression is not None]
+    return tuple(_merge([found for expression in known for found in _ranges(expression, position, stream)]))
 
 
 def _ranges(expression: Expression, position: int, stream: int) -> list[Range]:

@@ -23,6 +23,10 @@ Function: TypeAlias = OneOf[
     "cast", "if", "coalesce", "greatest", "least",
     "floor", "ceil", "rint", "sign", "bit_and", "bit_or", "bit_xor", "bit_not",
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "sinh", "cosh", "tanh",
+    "year", "month", "day", "quarter", "day_of_year", "day_of_week", "weekday", "week_of_year", "last_day",
+    "hour", "minute", "second", "second_with_fraction", "date", "local_date", "local_clock", "truncate_date",
+    "truncate_time", "days_between", "add_days", "subtract_days", "unix_date", "unix_micros", "unix_millis",
+    "unix_seconds", "unix_timestamp", "unix_double",
     "power", "cbrt", "hypot", "exp", "expm1", "log", "log2", "log10", "log1p", "log_base",
 ]  # fmt: skip
 

@@ -51,11 +51,10 @@ class Conjunct:
 
     `sql` reads flat columns (`` `stream.column` ``). `expression` is its equivalent for Braid's own evaluator, or None
     when only the JVM may evaluate it; `jvm_reason` then says why, if that is not the kind of its parts. `possible` is
-    then, if not None, the conjunct with functions that Braid can enclose in intervals: pairs for which it cannot be
-    true need no JVM. `implied` replaces a missing `expression` where only ranges are needed: comparisons that are true
-    wherever the conjunct is. `function` is set for Python predicates; then `sql` is only a description. `registered`:
-    it calls a Python function registered with Spark, which Spark evaluates on all rows of a stage, whatever other
-    conditions say.
+    then, if not None, true for every pair for which the conjunct may be: the others need no JVM. `implied` adds to the
+    ranges of `expression`, or replaces it there: comparisons that are true wherever the conjunct is. `function` is set
+    for Python predicates; then `sql` is only a description. `registered`: it calls a Python function registered with
+    Spark, which Spark evaluates on all rows of a stage, whatever other conditions say.
     """
 
     written: str

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from braid.analysis import AnalyzedStream, Analyzer
 from braid.errors import PredicateError
@@ -64,8 +65,14 @@ def analyzer_of(spark: SparkSession, ddl: str) -> Analyzer:
 
 
 def spark_values(spark: SparkSession, table: pa.Table, outputs: Sequence[Output]) -> list[pa.Array]:
-    found = spark.createDataFrame(table).selectExpr(*(f"{output.sql} AS c{n}" for n, output in enumerate(outputs)))
+    frame = spark.createDataFrame(table, schema_of(table))
+    found = frame.selectExpr(*(f"{output.sql} AS c{n}" for n, output in enumerate(outputs)))
     return [column.combine_chunks() for column in found.toArrow().columns]
+
+
+def schema_of(table: pa.Table) -> StructType:
+    fields = [StructField(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True)) for field in table.schema]
+    return StructType(fields)
 
 
 def braid_values(table: pa.Table, output: Output) -> tuple[Any, np.ndarray]:
@@ -93,8 +100,17 @@ def wrong_rows(table: pa.Table, output: Output, theirs: pa.Array) -> list[dict[s
         if ours.dtype.kind == "f":
             same |= np.isnan(ours) & np.isnan(expected)
     bad = np.flatnonzero((known != valid) | (known & ~same))
-    values = [*table.take(bad[:3]).to_pylist()]
-    return [{**row, "braid": ours[int(n)], "spark": theirs[int(n)]} for row, n in zip(values, bad[:3], strict=True)]
+    shown = table.take(bad[:3])
+    values = [dict(zip(table.column_names, row, strict=True)) for row in zip(*map(plain, shown.columns), strict=True)]
+    return [
+        {**row, "braid": ours[int(n)], "spark": plain(theirs)[int(n)]} for row, n in zip(values, bad[:3], strict=True)
+    ]
+
+
+def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Values as Python's, times of any year as numbers."""
+    width = {pa.date32(): pa.int32()}.get(column.type, pa.int64())
+    return list((column.cast(width) if pa.types.is_temporal(column.type) else column).to_pylist())
 
 
 def output_type(output: Output) -> str:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from braid.kernels.expressions import (
     arithmetic,
+    dates,
     decimals,
     exponentials,
     logarithms,
@@ -26,6 +27,7 @@ from braid.kernels.expressions import (
     powers,
     trigonometry,
     wide_integers,
+    zones,
 )
 from braid.kernels.expressions.raising import can_raise, floating, is_of_decimals, is_of_times
 from braid.kernels.expressions.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
@@ -34,7 +36,7 @@ from braid.plan.expressions import Call, Column, Constant, Expression, Function,
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "shared_calls", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
-_FAMILIES = (numbers, exponentials, logarithms, powers, trigonometry)
+_FAMILIES = (numbers, exponentials, logarithms, powers, trigonometry, dates, zones)
 
 
 class Evaluator:
@@ -80,8 +82,8 @@ def is_true(vector: Vector) -> Mask:
 
 
 def tileable(expression: Expression) -> bool:
-    """Whether an expression can be evaluated under broadcasting: it touches no text."""
-    return not any(node.type in TEXT_TYPES for node in walk(expression))
+    """Whether an expression can be evaluated under broadcasting: it touches no text but literals."""
+    return not any(node.type in TEXT_TYPES for node in walk(expression) if not isinstance(node, Constant))
 
 
 def _value(expression: Expression, scope: _Scope) -> Vector:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.kernels.expressions.enclosures import PossibleEvaluator, can_enclose, has_approximate
@@ -44,6 +44,7 @@ def possible(predicate: Expression, **columns: list[float | None]) -> list[bool]
     return np.broadcast_to(is_true(found), (rows,)).tolist()
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(ANOTHER_LIBRARY)), st.sampled_from(("sin", "cos")), DOUBLES)
 def test_the_value_of_another_library_is_possible(outer: Function, inner: Function, value: float) -> None:
     composed = number(outer, number(inner, X))
@@ -57,6 +58,7 @@ def test_the_value_of_another_library_is_possible(outer: Function, inner: Functi
         assert possible(condition("not", condition(function, composed, Y)), x=[value], y=[known]) == [True]
 
 
+@settings(deadline=None)
 @given(st.floats(-1000, 1000))
 def test_an_interval_is_narrow(value: float) -> None:
     sine = math.sin(value)
