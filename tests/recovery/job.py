@@ -40,7 +40,10 @@ MARKER, MISCHIEF = "BRAID_TEST_MARKER", "BRAID_TEST_MISCHIEF"
 
 @dataclass(frozen=True)
 class Job:
-    """One query: which streams of the input, joined how, written where."""
+    """One query: which streams of the input, joined how, written where.
+
+    With a `stop_file` it runs until that file exists, otherwise until the input is read. `scheme` is put before paths.
+    """
 
     streams: str
     on: list[str]
@@ -49,6 +52,8 @@ class Job:
     strategy: str = "Auto"
     strategy_settings: dict[str, Any] = field(default_factory=dict)
     mischief: bool = False
+    scheme: str = ""
+    stop_file: str = ""
 
     @property
     def output(self) -> str:
@@ -110,8 +115,9 @@ def main(spec_file: str) -> None:
     if spec.get("kill"):
         lay_wire(Tripwire(Kill(**spec["kill"])))
     spark = start_session(spec["scratch"], spec["master"], SMALL)
-    runs = [start_or_end(spark, Job(**job)) for job in spec["jobs"]]
-    ended = [run if isinstance(run, str) else how_it_ended(run) for run in runs]
+    jobs = [Job(**job) for job in spec["jobs"]]
+    runs = [start_or_end(spark, job) for job in jobs]
+    ended = [run if isinstance(run, str) else how_it_ended(run, job) for run, job in zip(runs, jobs, strict=True)]
     print(json.dumps({"done": [run.lastProgress for run in runs if not isinstance(run, str)]}))
     print(f"ended: {json.dumps(ended)}", flush=True)
     spark.stop()
@@ -127,11 +133,15 @@ def start_or_end(spark: SparkSession, job: Job) -> Any:
         return str(error)
 
 
-def how_it_ended(run: Any) -> str:
+def how_it_ended(run: Any, job: Job) -> str:
     """A run may be taken over by one of another process; any other error is raised."""
     from braid.errors import TakenOverError
 
     try:
+        while job.stop_file and not Path(job.stop_file).exists() and not run.awaitTermination(0.1):
+            pass
+        if job.stop_file:
+            run.stop()
         run.awaitTermination()
     except TakenOverError as error:
         return str(error)
@@ -171,8 +181,10 @@ def build(spark: SparkSession, job: Job) -> braid.Join:
 
 
 def start(spark: SparkSession, job: Job) -> Any:
-    writer = build(spark, job).writeStream.format("parquet").trigger(availableNow=True)
-    return writer.option("path", job.output).option("checkpointLocation", job.checkpoint).start()
+    writer = build(spark, job).writeStream.format("parquet")
+    writer = writer if job.stop_file else writer.trigger(availableNow=True)
+    places = {"path": f"{job.scheme}{job.output}", "checkpointLocation": f"{job.scheme}{job.checkpoint}"}
+    return writer.options(**places).start()
 
 
 def mischief(left: pa.Array, right: pa.Array) -> np.ndarray:
