@@ -1,4 +1,4 @@
-"""`python -m benchmarks.compaction`: the duration of every step while the state grows to 50 million rows, in one process.
+"""`python -m benchmarks.compaction`: the duration of steps while the state grows to 50 million rows, in one process.
 
 An equality join of narrow rows with two slots. The window is as long as the run, so blocks of all ages are merged and
 none expires before the end. The slots run one after the other; the CPU time of the slower one is what a step would
@@ -22,8 +22,8 @@ from braid.testing.expressions import equal
 
 STATE_ROWS, ROWS, STEP_US = 50_000_000, 125_000, 1_000_000
 STEPS = STATE_ROWS // (2 * ROWS)
-# About one result for each row when the state is full.
-KEYS = STATE_ROWS // 2
+# At the end one row in ten has a partner: what grows is the state, not the results.
+KEYS = STATE_ROWS * 5
 SLOTS = 2
 # The first steps import modules and fill no blocks.
 WARM = 10
@@ -92,12 +92,10 @@ def _watch(query: InlineQuery) -> tuple[dict[int, float], list[int]]:
 
 def _rows(chance: np.random.Generator, step: int) -> pa.Table:
     times = np.sort(chance.integers(step * STEP_US, (step + 1) * STEP_US, ROWS))
-    return pa.table(
-        {"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": pa.array(chance.integers(0, KEYS, ROWS))}
-    )
+    return pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": pa.array(chance.integers(0, KEYS, ROWS))})
 
 
-def _summary(name: str, values: list[float]) -> str:
+def _figures(name: str, values: list[float]) -> str:
     median, high = np.percentile(values, [50, 99])
     return f"{name}: median {median:.3f} s, p99 {high:.3f} s ({high / median:.2f} x), longest {max(values):.3f} s"
 
@@ -106,8 +104,8 @@ def main() -> None:
     steps = measure()
     counted = steps[WARM:]
     print(f"{len(counted)} steps of {2 * ROWS:,} rows, {steps[-1].state_rows:,} rows of state at the end")
-    print(_summary("step", [step.seconds for step in counted]))
-    print(_summary("CPU of the slower slot", [step.slot_cpu for step in counted]))
+    print(_figures("step", [step.seconds for step in counted]))
+    print(_figures("CPU of the slower slot", [step.slot_cpu for step in counted]))
     print(f"merged in one step: at most {max(step.merged_rows for step in steps):,} rows")
     print(f"live blocks: at most {max(step.blocks for step in steps)}")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from braid.control import merging
+from braid.control import compaction, merging
 from braid.engine import locations
-from braid.engine.tasks import ingest, intermediate, lookups, results
+from braid.engine.tasks import ingest, intermediate, lookups, merge, results
 from braid.engine.tasks.lookup import arrivals, exchange
 from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
@@ -47,6 +47,9 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (merging, "FAN_IN", 2),
     (merging, "CLOSED_FAN_IN", 2),
     (merging, "BASE_ROWS", 4),
+    (compaction, "LEAST_ROWS", 5),
+    (compaction, "SHARE", 0),
+    (merge, "MIN_ROWS_TO_CUT", 2),
     (sizes, "PIECE_BYTES", 200),
 )
 

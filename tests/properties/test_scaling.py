@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.control import keeping
+from braid.control import compaction
 from braid.control.elasticity import Elasticity
+from braid.engine.tasks import merge
 from braid.optimizer.strategies import Biclique, Matrix, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
@@ -76,7 +77,9 @@ def elastic(chance: random.Random, window_us: int | None) -> Elasticity:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(keeping, "MERGE_ROWS_PER_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(compaction, "LEAST_ROWS", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(compaction, "SHARE", 0.0)
+    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
     logical_plan = draft(by_key, window).logical_plan()
     strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
@@ -101,7 +104,7 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     assert rows_of(scaled) == rows_of(fixed)
     if window is None:
         epochs = {block.epoch for block in scaled.steps.manifest.blocks}
-        assert len(epochs) <= 2 or keeping.MERGE_ROWS_PER_STEP == 30
+        assert len(epochs) <= 2 or compaction.LEAST_ROWS == 30
         assert scaled.steps.manifest.layout.epoch in epochs
 
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from braid.control import keeping, skew
+from braid.control import compaction, skew
 from braid.control.elasticity import Elasticity
+from braid.engine.tasks import merge
 from braid.optimizer.strategies import Auto, Biclique, Partitioned, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
@@ -118,7 +119,9 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(keeping, "MERGE_ROWS_PER_STEP", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(compaction, "LEAST_ROWS", chance.choice((30, 1_000_000)))
+    monkeypatch.setattr(compaction, "SHARE", 0.0)
+    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
     case, slots, restarts = make_skewed(chance), chance.choice((2, 4, 6)), chance.random() < 0.5
     scales = chance.random() < 0.3
     elastic = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 9_000)), 1, 3) if scales else None

@@ -14,7 +14,8 @@ from typing import Literal
 
 import pytest
 
-from braid.control import merging
+from braid.control import compaction, merging
+from braid.engine.tasks import merge
 from braid.optimizer.strategies import Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
@@ -31,9 +32,12 @@ MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 @pytest.fixture(autouse=True)
 def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two blocks are enough to merge, so that few steps have old blocks to drop."""
+    """Two blocks are enough to merge, so that few steps have old blocks to drop; most merges take several steps."""
     monkeypatch.setattr(merging, "FAN_IN", 2)
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
+    monkeypatch.setattr(compaction, "SHARE", 0.0)
+    monkeypatch.setattr(compaction, "LEAST_ROWS", 6)
+    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
 
 
 class Drill:
@@ -89,6 +93,7 @@ class Drill:
         assert LocalFiles().list(f"{self.directory}/out/_braid_staging") == []
         manifest = query.steps.manifest
         named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+        named |= {part.file for begun in manifest.unfinished for part in begun.parts}
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
 
     @staticmethod

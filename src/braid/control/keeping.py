@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from braid.control.merging import Merge, decide_merges, decide_moves
+from braid.control.compaction import Compaction
+from braid.control.merging import due_merges, due_moves
 from braid.control.watermarks import is_expired, lookup_marks
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, Manifest
-
-# Bounds what merging adds to the duration of a step.
-MERGE_ROWS_PER_STEP = 1_000_000
+from braid.state.manifest import Block, Manifest, Merge
 
 Marks = tuple[int | None, ...]
 
@@ -36,18 +34,42 @@ def decide_rewrites(
     live: Sequence[Block],
     layouts: Sequence[Layout],
     watermarks: Sequence[int | None],
+    slots: int,
 ) -> tuple[Merge, ...]:
     """The blocks to rewrite: those that move to another layout, and small ones that are merged.
 
     Rows that were stored for other keys or sort orders are not merged: their layout says how they are sorted.
     """
     marks = useful_marks(manifest, watermarks)
-    moves = decide_moves(plan, live, layouts, marks, MERGE_ROWS_PER_STEP)
-    moving = {file for move in moves for file in move.files}
-    alike = {layout.epoch for layout in layouts if layout.stored_as == layouts[-1].stored_as}
-    others = [block for block in live if block.file not in moving and block.epoch in alike]
+    unfinished = continued_merges(manifest, live, layouts)
+    being_rewritten = {file for begun in unfinished for file in begun.files}
+    moves = due_moves(plan, [block for block in live if block.file not in being_rewritten], layouts, marks)
+    being_rewritten |= {file for move in moves for file in move.files}
+    alike = _alike(layouts)
+    others = [block for block in live if block.file not in being_rewritten and block.epoch in alike]
+    compaction = Compaction(manifest, live, layouts, len(plan.streams), slots)
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
-    return (*moves, *decide_merges(plan, others, marks, MERGE_ROWS_PER_STEP, archive, outranked))
+    merges = due_merges(plan, others, marks, compaction.largest, archive, outranked)
+    return compaction.choose(unfinished, moves, merges)
+
+
+def continued_merges(manifest: Manifest, live: Sequence[Block], layouts: Sequence[Layout]) -> tuple[Merge, ...]:
+    """The unfinished merges that can be continued; the others are given up, and their parts dropped.
+
+    A merge ends without result if one of its blocks expires, if the stored order changes, or if the layout that its
+    rows move to is replaced.
+    """
+    files, alike, newest = {block.file for block in live}, _alike(layouts), layouts[-1].epoch
+    return tuple(
+        begun
+        for begun in manifest.unfinished
+        if files.issuperset(begun.files) and (begun.epoch in alike if begun.into is None else begun.into == newest)
+    )
+
+
+def _alike(layouts: Sequence[Layout]) -> set[int]:
+    """The epochs whose rows are stored in the same order as those of the newest."""
+    return {layout.epoch for layout in layouts if layout.stored_as == layouts[-1].stored_as}
 
 
 def useful_marks(manifest: Manifest, watermarks: Sequence[int | None]) -> Marks:

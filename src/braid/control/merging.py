@@ -3,44 +3,28 @@
 Blocks of a stream belong to tiers by their number of rows, each tier eight times the one below. Eight blocks of one
 tier and one archive period become one block of the next tier, so a period of n steps has O(log n) blocks and rewrites
 a row O(log n) times. A period that the watermark has passed becomes one sub-index as soon as it has four blocks.
-Blocks of different layouts or units are never merged with each other.
+Blocks of different layouts or units are never merged with each other. What is due is carried out over several steps,
+as `control/compaction.py` decides.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block
+from braid.state.manifest import Block, Merge
 
 FAN_IN = 8
 # A closed period gets no more blocks, so its last merge is worth it earlier.
 CLOSED_FAN_IN = 4
 BASE_ROWS = 4096
-# Merging larger blocks saves few lookups for many rewritten rows.
+# Merging to larger blocks saves few lookups for many rewritten rows.
 LARGEST_ROWS = 2_000_000
 # Rows expire by whole blocks: with ten periods at most about a tenth of the stored rows is expired but kept.
 DEFAULT_PERIODS = 10
 NONE_OUTRANKED: Mapping[int, int] = {}
-
-
-@dataclass(frozen=True)
-class Merge:
-    """Blocks of one stream that become one block per slot; rows older than `oldest_us` are dropped.
-
-    With `into`, rows move to where the layout of that epoch stores them. Blocks with `buffered` rows are merged only
-    with each other, and none of their rows is dropped: they have not probed yet.
-    """
-
-    stream: int
-    files: tuple[str, ...]
-    epoch: int
-    oldest_us: int | None
-    into: int | None = None
-    buffered: bool = False
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
@@ -59,41 +43,32 @@ def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int |
     return tuple(periods)
 
 
-def decide_merges(
+def due_merges(
     plan: JoinPlan,
     blocks: Sequence[Block],
     watermarks: Sequence[int | None],
-    budget_rows: int,
+    largest: Callable[[int], int],
     archive_us: int | None = None,
     outranked: Mapping[int, int] = NONE_OUTRANKED,
-) -> tuple[Merge, ...]:
-    """The merges of a step, cheapest first, until `budget_rows` are rewritten (at least one, if any is due).
+) -> list[Merge]:
+    """The merges that are due, cheapest first; none makes a block of more rows than `largest` allows its stream.
 
     `outranked` has, for streams with row-based windows, the time below which rows are outside every future window.
     """
-    due = sorted(_due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks), key=_rows)
-    chosen: list[Merge] = []
-    spent = 0
-    for group in due:
-        if chosen and spent + _rows(group) > budget_rows:
-            break
-        spent += _rows(group)
-        stream = group[0].stream
-        files = tuple(block.file for block in group)
-        buffered = group[0].buffered
+    groups = _due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks, largest)
+    due = []
+    parts = [part for group in groups for part in _limited(group, largest)]
+    for group in sorted(parts, key=_rows):
+        stream, buffered = group[0].stream, group[0].buffered
         oldest = None if buffered else _latest(oldest_useful(plan, stream, watermarks), outranked.get(stream))
-        chosen.append(Merge(stream, files, group[0].epoch, oldest, buffered=buffered))
-    return tuple(chosen)
+        due.append(Merge(stream, tuple(block.file for block in group), group[0].epoch, oldest, buffered=buffered))
+    return due
 
 
-def decide_moves(
-    plan: JoinPlan,
-    blocks: Sequence[Block],
-    layouts: Sequence[Layout],
-    watermarks: Sequence[int | None],
-    budget_rows: int,
-) -> tuple[Merge, ...]:
-    """Rows of older layouts that move to the newest, oldest first, up to `budget_rows` (at least one block).
+def due_moves(
+    plan: JoinPlan, blocks: Sequence[Block], layouts: Sequence[Layout], watermarks: Sequence[int | None]
+) -> list[Merge]:
+    """The blocks of older layouts whose rows move to the newest, oldest first.
 
     Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
     expire must move, or the new units would not share their load. From and to a matrix rows always move, because its
@@ -106,25 +81,17 @@ def decide_moves(
         for block in blocks
         if block.epoch != newest.epoch and (block.epoch in matrix_epochs or _never_expires(plan, block.stream))
     ]
-    chosen: list[Block] = []
-    for block in sorted(due, key=lambda block: (block.epoch, block.last_step)):
-        if chosen and _rows([*chosen, block]) > budget_rows:
-            break
-        chosen.append(block)
-    families: dict[tuple[int, int, bool], list[str]] = defaultdict(list)
-    for block in chosen:
-        families[block.stream, block.epoch, block.buffered].append(block.file)
-    return tuple(
+    return [
         Merge(
-            stream,
-            tuple(files),
-            epoch,
-            None if buffered else oldest_useful(plan, stream, watermarks),
+            block.stream,
+            (block.file,),
+            block.epoch,
+            None if block.buffered else oldest_useful(plan, block.stream, watermarks),
             newest.epoch,
-            buffered,
+            block.buffered,
         )
-        for (stream, epoch, buffered), files in families.items()
-    )
+        for block in sorted(due, key=lambda block: (block.epoch, block.last_step))
+    ]
 
 
 def _never_expires(plan: JoinPlan, stream: int) -> bool:
@@ -143,12 +110,16 @@ def oldest_useful(plan: JoinPlan, stream: int, watermarks: Sequence[int | None])
 
 
 def _due_groups(
-    plan: JoinPlan, periods: Sequence[int | None], blocks: Sequence[Block], watermarks: Sequence[int | None]
+    plan: JoinPlan,
+    periods: Sequence[int | None],
+    blocks: Sequence[Block],
+    watermarks: Sequence[int | None],
+    largest: Callable[[int], int],
 ) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     for block in blocks:
-        if block.rows >= LARGEST_ROWS:
+        if 2 * block.rows > largest(block.stream):
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
@@ -161,6 +132,18 @@ def _due_groups(
     return [group for group in by_tier.values() if len(group) >= FAN_IN] + [
         group for group in by_period.values() if len(group) >= CLOSED_FAN_IN
     ]
+
+
+def _limited(group: list[Block], largest: Callable[[int], int]) -> Iterator[list[Block]]:
+    """The blocks of a group, oldest first, in parts that are not too large."""
+    part: list[Block] = []
+    for block in sorted(group, key=lambda block: (block.max_time, block.last_step)):
+        if part and _rows(part) + block.rows > largest(block.stream):
+            yield part
+            part = []
+        part.append(block)
+    if len(part) > 1:
+        yield part
 
 
 def _rows(group: list[Block]) -> int:

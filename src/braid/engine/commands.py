@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from braid.control.merging import Merge
 from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport, TaskReport
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.layout import Layout
-from braid.state.manifest import AggregateState, Block
+from braid.state.manifest import AggregateState, Block, Merge
 from braid.state.order_state import RankIndexFile
 
 PROPERTY = "braid.command"

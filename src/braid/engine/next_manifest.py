@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import fanouts_after
 from braid.control.watermarks import StepTimes, advance_marks
+from braid.engine.compaction import merge_times, slot_times
 from braid.engine.loads import subgroup_loads
 from braid.engine.ordered.keeper import OrderedStep, marks_after_flush, with_pending_rows
 from braid.engine.probe import LookedUp, layouts_of
@@ -31,6 +33,9 @@ def next_manifest(
         next_row_id=delta.next_row_id,
         moves=(*delta.late_files, *moves),
         dropped=looked.dropped,
+        unfinished=looked.unfinished,
+        merge_paces=paces_after(before.merge_paces, merge_times(looked.found.reports)),
+        slot_seconds=durations_after(before.slot_seconds, slot_times(looked.found.reports)),
         fanouts=fanouts_after(looked.plan, before, delta.join_orders, looked.found.lookups),
         aggregate=before.aggregate,
         order_state=before.order_state,

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
 from braid.control.fanouts import LookupCounts
-from braid.control.keeping import decide_rewrites, split_expired
-from braid.control.merging import Merge
+from braid.control.keeping import continued_merges, decide_rewrites, split_expired
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
+from braid.engine.compaction import Compacted, compacted_by, given_up
 from braid.engine.ordered.keeper import admission_of
 from braid.engine.reports import ProbeReport, UnitCounts
 from braid.optimizer.trees import derivation, in_shape, rebuild_orders
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, DeltaRecord, Manifest
+from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
 
 
@@ -29,13 +29,12 @@ from braid.state.order_state import RankIndexFile
 class Found:
     """What the probe jobs of a step found: reports, new blocks, and files that are no longer needed.
 
-    New blocks have the step's own rows, merged rows and intermediate results. The files are those that were gathered,
-    merged, or exchanged between rounds.
+    New blocks have the step's own rows and intermediate results. The files are those that were gathered, or exchanged
+    between rounds.
     """
 
     reports: tuple[ProbeReport, ...] = ()
     stored: tuple[Block, ...] = ()
-    merged: tuple[Block, ...] = ()
     intermediate: tuple[Block, ...] = ()
     unneeded: frozenset[str] = frozenset()
     exchanged_bytes: int = 0
@@ -53,11 +52,12 @@ class Found:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What a step found with the plan in its shape, the blocks after it, and the files no longer needed."""
+    """What a step found with the plan in its shape, the blocks and merges after it, and the files no longer needed."""
 
     plan: JoinPlan
     found: Found
     blocks: tuple[Block, ...]
+    unfinished: tuple[Merge, ...]
     dropped: tuple[str, ...]
     exchanged_bytes: int
 
@@ -83,17 +83,22 @@ def look_up(
             rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live))
     live = (*live, *rebuilt.intermediate)
     command = replace(_probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
-    found = Found()
+    begun = continued_merges(manifest, live, command.layouts)
+    found, compacted = Found(), Compacted(unfinished=begun)
     if any(command.admission.starting(block) for block in command.blocks):
-        merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks)
+        merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, cluster.slots)
         gathers = _gathers(delta)
         found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
-    kept = (block for block in (*live, *delta.blocks) if block.file not in found.unneeded)
+        compacted = compacted_by(merges, found.reports)
+    unneeded = found.unneeded | compacted.unneeded
+    kept = (block for block in (*live, *delta.blocks) if block.file not in unneeded)
+    useless_files = (*(block.file for block in (*gone, *useless)), *given_up(manifest.unfinished, begun))
     return LookedUp(
         plan=plan,
         found=found,
-        blocks=(*kept, *found.merged, *found.stored, *found.intermediate),
-        dropped=(*(block.file for block in (*gone, *useless)), *sorted(rebuilt.unneeded | found.unneeded)),
+        blocks=(*kept, *compacted.blocks, *found.stored, *found.intermediate),
+        unfinished=compacted.unfinished,
+        dropped=(*useless_files, *sorted(rebuilt.unneeded | unneeded)),
         exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
 
@@ -138,7 +143,7 @@ def _probe_command(
 
 def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
     """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
-    rewritten = [file for merge in (*command.gathers, *command.merges) for file in merge.files]
+    gathered = [file for gather in command.gathers for file in gather.files]
     reports: list[ProbeReport] = []
     exchanged: tuple[str, ...] = ()
     for first, last in job_rounds(plan, cluster, command):
@@ -153,9 +158,8 @@ def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found
     return Found(
         reports=tuple(reports),
         stored=tuple(block for report in reports for block in report.stored),
-        merged=tuple(block for report in reports for block in report.merged),
         intermediate=tuple(block for report in reports for block in report.intermediate),
-        unneeded=frozenset([*rewritten, *(block.file for block in written)]),
+        unneeded=frozenset([*gathered, *(block.file for block in written)]),
         exchanged_bytes=sum(block.size for block in written),
     )
 

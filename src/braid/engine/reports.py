@@ -116,6 +116,17 @@ class Output:
 
 
 @dataclass(frozen=True)
+class MergeReport:
+    """A slot's part of the merge with this number: the rows it merged, the duration, and its block if it has rows."""
+
+    number: int
+    stream: int
+    rows: int
+    seconds: float
+    block: Block | None
+
+
+@dataclass(frozen=True)
 class ProbeReport(SlotReport):
     """The work of a slot in a probe job, and the blocks it wrote.
 
@@ -127,7 +138,7 @@ class ProbeReport(SlotReport):
     units: tuple[UnitCounts, ...]
     lookups: tuple[LookupCounts, ...]
     stored: tuple[Block, ...]
-    merged: tuple[Block, ...]
+    merged: tuple[MergeReport, ...]
     intermediate: tuple[Block, ...]
     exchanged: WrittenBlock | None = None
     output: Output = field(default_factory=Output)

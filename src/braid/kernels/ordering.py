@@ -40,16 +40,14 @@ def sort_positions(keys: Keys | None, numbers: Numbers | None, first: npt.NDArra
     Rows that are equal in all of them keep their order. The stable sort finds runs that are already sorted, so merging
     blocks costs a tenth of sorting them by several columns at once.
     """
-    if keys is None and numbers is None:
+    column = numbers if keys is None else keys
+    if column is None:
         if first is None:
             raise ValueError("nothing to sort by")
         return np.argsort(first, kind="stable")
-    if keys is None:
-        positions = np.argsort(numbers, kind="stable")
-    else:
-        positions = np.argsort(keys, kind="stable")
-        if numbers is not None and not is_sorted(numbers):
-            _sort_equal_keys(positions, keys, numbers)
+    positions = np.argsort(column, kind="stable")
+    if keys is not None and numbers is not None and not is_sorted(numbers):
+        _sort_equal_keys(positions, keys, numbers)
     if first is None:
         return positions
     return positions[np.argsort(_small(first)[positions], kind="stable")]

@@ -11,7 +11,7 @@ footer when it opens the file and a segment when it first uses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -127,6 +127,15 @@ class BlockWriter:
         self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
         self._write(memoryview(data))
 
+    def copy(self, segment: Segment, reader: BlockReader) -> None:
+        """Add a segment of another block, byte by byte."""
+        if self._file is None:
+            self.open()
+        self._write(b"\0" * (-self.size % ALIGNMENT))
+        self._reaches += [(len(self.segments), *reach) for reach in reader.reaches_of(segment)]
+        self.segments.append(replace(segment, offset=self.size))
+        self._write(memoryview(reader.checked(segment)))
+
     def close(self) -> WrittenBlock | None:
         """Complete the block; None if nothing was written."""
         if self._file is None:
@@ -215,6 +224,11 @@ class BlockReader:
         if units is not None:
             wanted &= _is_among(self._footer["unit"], list(units))
         return [Segment(*entry) for entry in self._footer[wanted].tolist()]
+
+    def reaches_of(self, segment: Segment) -> list[Reach]:
+        """How far the rows of a segment reach."""
+        place = np.flatnonzero(self._footer["offset"] == segment.offset)
+        return [Reach(*entry[1:]) for entry in self._reaches[np.isin(self._reaches["segment"], place)].tolist()]
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""

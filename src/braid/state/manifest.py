@@ -66,6 +66,54 @@ def stored_block(
 
 
 @dataclass(frozen=True)
+class Merge:
+    """Blocks of one stream that become one block per slot; rows older than `oldest_us` are dropped.
+
+    With `into`, rows move to where the layout of that epoch stores them. Blocks with `buffered` rows are merged only
+    with each other, and none of their rows is dropped: they have not probed yet. A large merge is cut into `slices` of
+    the sorted order. A step writes the slices from `first` up to `last`; what earlier steps wrote are the `parts`.
+    Lookups read the files until the merge is complete, and nothing reads the parts before. `number` is the merge's own
+    among those of a step.
+    """
+
+    stream: int
+    files: tuple[str, ...]
+    epoch: int
+    oldest_us: int | None
+    into: int | None = None
+    buffered: bool = False
+    first: int = 0
+    last: int = 1
+    slices: int = 1
+    parts: tuple[Block, ...] = ()
+    number: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one step writes all of it."""
+        return self.first == 0 and self.last == self.slices
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing remains to be written after this step."""
+        return self.last == self.slices
+
+    @property
+    def copied(self) -> tuple[Block, ...]:
+        """The parts that this step copies; those of a move become blocks as they are."""
+        return self.parts if self.is_final and self.into is None else ()
+
+
+@dataclass(frozen=True)
+class MergePace:
+    """The rows of a stream that were merged, and the seconds that took; both decay from step to step."""
+
+    stream: int
+    rows: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Move:
     """A staged file and its published name; with `inside`, paths are relative to the checkpoint (late rows)."""
 
@@ -174,7 +222,8 @@ class Manifest:
     `derivation` identifies the plan that made the blocks of intermediate results, None where there are none.
     `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
-    `next_row_id` is the first id that no row of a row-based window has yet.
+    `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices
+    still to write. `slot_seconds` are the times that the slowest slot took in each of the last steps.
     """
 
     step: int
@@ -187,6 +236,9 @@ class Manifest:
     next_row_id: int
     moves: tuple[Move, ...] = ()
     dropped: tuple[str, ...] = ()
+    unfinished: tuple[Merge, ...] = ()
+    merge_paces: tuple[MergePace, ...] = ()
+    slot_seconds: tuple[float, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
     aggregate: AggregateState | None = None
     loads: tuple[Load, ...] = ()

@@ -1,4 +1,4 @@
-"""The merging policy, over thousands of simulated steps: few blocks, few rewrites, nothing mixed or lost."""
+"""Which merges are due: few blocks, few rewrites, nothing mixed. How much of it a step does is tested elsewhere."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from braid.control import merging
-from braid.control.merging import Merge, archive_periods, decide_merges, oldest_useful
+from braid.control.merging import LARGEST_ROWS, archive_periods, due_merges, due_moves, oldest_useful
 from braid.control.watermarks import is_expired
 from braid.optimizer.build import build_plan
 from braid.plan.join import JoinPlan
-from braid.state.manifest import Block
+from braid.plan.layout import Layout
+from braid.state.manifest import Block, Merge
 from braid.testing import Draft
 
 SECOND = 1_000_000
@@ -28,6 +28,10 @@ def block(name: str, stream: int, step: int, rows: int, min_time: int, max_time:
     return Block(name, stream, step, step, 0, None, rows, rows * 40, min_time, max_time)
 
 
+def largest(stream: int) -> int:
+    return LARGEST_ROWS
+
+
 class Simulation:
     """Steps of one second each; blocks are merged as one slot does it, expiry as a step does."""
 
@@ -41,7 +45,7 @@ class Simulation:
         now = number * SECOND
         marks = tuple(now for _ in self.plan.streams)
         self.blocks = [b for b in self.blocks if not is_expired(self.plan, b.stream, b.max_time, marks)]
-        merges = decide_merges(self.plan, self.blocks, marks, 1_000_000)
+        merges = due_merges(self.plan, self.blocks, marks, largest)
         for count, merge in enumerate(merges):
             self._merge(merge, f"m{number}-{count}")
         for stream in self.plan.streams:
@@ -80,21 +84,26 @@ def test_blocks_of_other_layouts_units_and_streams_stay_apart() -> None:
         replace(base[0], file="y", units=(0,)),
         replace(base[0], file="z", stream=1),
     ]
-    assert decide_merges(plan(None, None), [*base, *others], (0, 0), 10**6) == ()
+    assert due_merges(plan(None, None), [*base, *others], (0, 0), largest) == []
     more = [*base, block("a7", 0, 7, 10, 0, 9)]
-    (merge,) = decide_merges(plan(None, None), [*more, *others], (0, 0), 10**6)
+    (merge,) = due_merges(plan(None, None), [*more, *others], (0, 0), largest)
     assert set(merge.files) == {b.file for b in more}
 
 
-def test_the_budget_stops_merging_but_one_is_always_done() -> None:
-    blocks = [block(f"{s}{n}", s, n, 1000, 0, 9) for s in (0, 1) for n in range(8)]
-    assert len(decide_merges(plan(None, None), blocks, (0, 0), 10)) == 1
-    assert len(decide_merges(plan(None, None), blocks, (0, 0), 16_000)) == 2
+def test_a_merge_makes_no_block_that_is_too_large_and_large_blocks_are_left_alone() -> None:
+    blocks = [block(str(n), 0, n, rows, n, n) for n, rows in enumerate([300] * 20)]
+    merges = due_merges(plan(None, None), blocks, (0, 0), lambda stream: 1000)
+    assert [len(merge.files) for merge in merges] == [2, 3, 3, 3, 3, 3, 3]
+    assert len({file for merge in merges for file in merge.files}) == 20
+    assert due_merges(plan(None, None), blocks, (0, 0), lambda stream: 599) == []
 
 
-def test_large_blocks_are_left_alone() -> None:
-    blocks = [block(str(n), 0, n, merging.LARGEST_ROWS, 0, 9) for n in range(20)]
-    assert decide_merges(plan(None, None), blocks, (0, 0), 10**9) == ()
+def test_blocks_move_one_by_one_oldest_first() -> None:
+    layouts = [Layout(0, "partitioned", (2,), (1, 1)), Layout(1, "partitioned", (3,), (1, 1))]
+    blocks = [replace(block(str(n), n % 2, 9 - n, 5, 0, 9), epoch=n % 2) for n in range(4)]
+    assert [move.files for move in due_moves(plan(None, None), blocks, layouts, (0, 0))] == [("2",), ("0",)]
+    assert {move.into for move in due_moves(plan(None, None), blocks, layouts, (0, 0))} == {1}
+    assert due_moves(plan(5, 5), blocks, layouts, (0, 0)) == []
 
 
 def test_archive_periods_and_the_oldest_useful_time() -> None:

@@ -7,6 +7,7 @@ import pytest
 from braid.control.fanouts import LookupCounts
 from braid.engine.reports import (
     BufferedFile,
+    MergeReport,
     Output,
     ProbeReport,
     RankReport,
@@ -29,7 +30,7 @@ PROBE = ProbeReport(
     units=(UnitCounts(0, 3, 0.1, 1, 2, 3, 4, 5, 6, 7),),
     lookups=(LookupCounts(0, 1, 2, 3, 4, 0.5, 6),),
     stored=(),
-    merged=(Block("m", 0, 1, 2, 0, (1, 2), 3, 4, 5, 6),),
+    merged=(MergeReport(0, 0, 3, 0.5, Block("m", 0, 1, 2, 0, (1, 2), 3, 4, 5, 6)),),
     intermediate=(),
     exchanged=WRITTEN,
     usage=Usage(seconds=0.5, cpu=0.25, store_reads=1, store_writes=2, segment_reads=3, moved_bytes=4),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from braid.errors import CorruptStateError
-from braid.state.blocks import ALIGNMENT, BlockReader, BlockWriter
+from braid.state.blocks import ALIGNMENT, BlockReader, BlockWriter, Reach, WrittenBlock
 from braid.state.files import LocalFiles
 
 
@@ -85,3 +85,34 @@ def test_a_write_that_fails_leaves_no_readable_block(tmp_path: Path) -> None:
 def test_a_name_is_never_reused(block: str) -> None:
     with pytest.raises(FileExistsError), BlockWriter(LocalFiles(), block):
         pass
+
+
+REACH = Reach(1, 0.5, 2.5, 100.0)
+
+
+def test_copied_segments_keep_their_rows_and_checksums(tmp_path: Path) -> None:
+    files, batch = LocalFiles(), pa.record_batch({"n": pa.array(range(1000))})
+    with BlockWriter(files, f"{tmp_path}/one.block") as one:
+        one.add(3, 1, batch, 5, 7)
+        one.add(4, 1, batch.slice(10, 3), 2, 9, [REACH])
+    reader = BlockReader(files.map(f"{tmp_path}/one.block"), "one")
+    writer = BlockWriter(files, f"{tmp_path}/two.block")
+    writer.add(9, 0, batch.slice(0, 7), 0, 1)
+    writer.copy(reader.segments[1], reader)
+    assert writer.close() == WrittenBlock("two.block", 10, writer.size, 0, 9)
+    copied = BlockReader(files.map(f"{tmp_path}/two.block"), "two")
+    assert copied.batch(copied.segments[1]).equals(batch.slice(10, 3))
+    assert copied.segments[1].offset % 64 == 0
+    assert copied.segments[1].checksum == reader.segments[1].checksum
+    assert [copied.reaches_of(segment) for segment in copied.segments] == [[], [REACH]]
+
+
+def test_a_damaged_segment_is_not_copied(tmp_path: Path) -> None:
+    files, path = LocalFiles(), f"{tmp_path}/one.block"
+    with BlockWriter(files, path) as one:
+        one.add(3, 1, pa.record_batch({"n": pa.array(range(1000))}), 5, 7)
+    data = bytearray(Path(path).read_bytes())
+    data[500] ^= 1
+    reader = BlockReader(pa.py_buffer(bytes(data)), "one")
+    with pytest.raises(CorruptStateError, match="fails its checksum"):
+        BlockWriter(files, f"{tmp_path}/two.block").copy(reader.segments[0], reader)

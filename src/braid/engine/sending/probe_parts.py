@@ -2,8 +2,8 @@
 
 All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
 blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
-slot's part has two numbers for each of its blocks. In the parts blocks have no rows and bytes, and the times of their
-family, which bound their own: a task reads both in the footers of the files.
+slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no rows and bytes, and the
+times of their family, which bound their own: a task reads both in the footers of the files.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from braid.control.merging import Merge
 from braid.engine.commands import ProbeCommand
 from braid.placement.units import slot_of, units_of
 from braid.plan.typed_json import from_json
 from braid.state.compact import from_compact, pack, to_compact, unpack
-from braid.state.manifest import Block
+from braid.state.manifest import Block, Merge
 from braid.state.packing import ColumnReader, ColumnWriter
 
 OWN_FILE = re.compile(r"(.*?-[0-9]{12}-.*?)([0-9]{5})-([1-9][0-9]{0,17}|0)(\D.*)?")
-HEADER = struct.Struct("<IB")
+HEADER = struct.Struct("<IIB")
+# The roles of a block in a merge.
+INPUT, PART = 0, 1
 VARYING = ("file", "units", "rows", "size", "min_time", "max_time")
 _common_fields = attrgetter(*(field.name for field in fields(Block) if field.name not in VARYING))
 
@@ -93,7 +94,7 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
     shared: list[Block] = []
     rows: list[tuple[int, int, int]] = []
     counts = [0] * slots
-    merged: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    merged: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for block in command.blocks:
         needed = visits.of(block)
         if needed is None:
@@ -101,11 +102,18 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
             continue
         for slot in needed:
             if block.file in merging:
-                merged[slot].append((merging[block.file], counts[slot]))
+                merged[slot].append((merging[block.file], INPUT, counts[slot]))
             rows.append((slot, *families.add(block, slot)))
             counts[slot] += 1
+    for number, merge in enumerate(command.merges):
+        for part in merge.copied:
+            needed = visits.of(part)
+            for slot in range(slots) if needed is None else needed:
+                merged[slot].append((number, PART, counts[slot]))
+                rows.append((slot, *families.add(part, slot)))
+                counts[slot] += 1
     own, bases = _own_parts(rows, counts)
-    heads = list(dict.fromkeys(replace(merge, files=()) for merge in command.merges))
+    heads = list(dict.fromkeys(_head(merge) for merge in command.merges))
     common = {
         "command": to_compact(replace(command, blocks=(), merges=(), gathers=())),
         "shared": pack(Block, shared),
@@ -116,12 +124,34 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
             [number, *found] for number, merge in enumerate(command.merges) if (found := _with_places(merge, shared))[1]
         ],
     }
+    return common, _with_merges(own, command.merges, heads, merged)
+
+
+def _with_merges(
+    own: list[bytes],
+    merges: Sequence[Merge],
+    heads: Sequence[Merge],
+    merged: dict[int, list[tuple[int, int, int]]],
+) -> list[bytes]:
+    """The parts of the slots with their merges: by slot, the number of a merge, a block's role, and its place."""
     numbers = {head: number for number, head in enumerate(heads)}
-    kinds = [numbers[replace(merge, files=())] for merge in command.merges] if merged else []
+    kinds = [numbers[_head(merge)] for merge in merges]
     for slot, entries in merged.items():
-        columns = [(number, kinds[number], place) for number, place in entries]
-        own[slot] += np.array(columns, "<u4").tobytes()
-    return common, own
+        used = [(number, merges[number]) for number in dict.fromkeys(entry[0] for entry in entries)]
+        spans = [(number, kinds[number], merge.first, merge.last, merge.slices) for number, merge in used]
+        count, _, width = HEADER.unpack_from(own[slot])
+        content = own[slot][HEADER.size :]
+        own[slot] = b"".join((HEADER.pack(count, len(spans), width), content, _to_bytes(spans), _to_bytes(entries)))
+    return own
+
+
+def _to_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:
+    return np.array(rows, "<u4").tobytes()
+
+
+def _head(merge: Merge) -> Merge:
+    """What merges of several slots have in common."""
+    return replace(merge, files=(), parts=(), number=0, first=0, last=1, slices=1)
 
 
 def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
@@ -134,17 +164,25 @@ def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
     merges = {number: _merge_of(entry, shared) for number, *entry in common["merges"]}
 
     def joined(own: bytes, slot: int) -> ProbeCommand:
-        blocks, entries = _read_own(own, families, slot)
+        blocks, spans, entries = _read_own(own, families, slot)
+        found = dict(merges)
+        for number, head, first, last, slices in spans:
+            found.setdefault(number, replace(heads[head], number=number, first=first, last=last, slices=slices))
         files: dict[int, list[str]] = defaultdict(list)
-        found = {number: replace(merge, files=()) for number, merge in merges.items()}
-        for number, head, place in entries:
-            found.setdefault(number, heads[head])
-            files[number].append(blocks[place].file)
+        parts: dict[int, list[Block]] = defaultdict(list)
+        for number, role, place in entries:
+            if role == INPUT:
+                files[number].append(blocks[place].file)
+            else:
+                parts[number].append(blocks[place])
         own_merges = tuple(
-            replace(head, files=(*(merges[number].files if number in merges else ()), *files[number]))
-            for number, head in sorted(found.items())
+            replace(merge, files=(*merge.files, *files[number]), parts=tuple(parts[number]))
+            for number, merge in sorted(found.items())
+            if merge.files or files[number]
         )
-        return replace(command, blocks=(*shared, *blocks), gathers=gathers, merges=own_merges)
+        unread = {place for _, role, place in entries if role == PART}
+        read = (block for place, block in enumerate(blocks) if place not in unread)
+        return replace(command, blocks=(*shared, *read), gathers=gathers, merges=own_merges)
 
     return joined
 
@@ -187,20 +225,24 @@ def _own_parts(rows: list[tuple[int, int, int]], counts: list[int]) -> tuple[lis
     own, start = [], 0
     for count in counts:
         stop = start + count
-        own.append(HEADER.pack(count, width) + numbers[start:stop].tobytes() + counted[start:stop].tobytes())
+        own.append(HEADER.pack(count, 0, width) + numbers[start:stop].tobytes() + counted[start:stop].tobytes())
         start = stop
     return own, bases.tolist()
 
 
-def _read_own(own: bytes, families: tuple[Family, ...], slot: int) -> tuple[list[Block], list[list[int]]]:
-    """The blocks of a slot; and of each that is merged: the number and kind of its merge, and its place."""
-    count, width = HEADER.unpack_from(own)
+def _read_own(
+    own: bytes, families: tuple[Family, ...], slot: int
+) -> tuple[list[Block], list[list[int]], list[list[int]]]:
+    """The blocks of a slot; its merges by number, kind and slices; and which block has which role in which merge."""
+    count, merges, width = HEADER.unpack_from(own)
     numbers = np.frombuffer(own, "<u4", count, HEADER.size)
     at = HEADER.size + 4 * count
     attempts = np.frombuffer(own, f"<u{width}", count, at)
-    merged = np.frombuffer(own, "<u4", -1, at + width * count).reshape(-1, 3)
+    at += width * count
+    spans = np.frombuffer(own, "<u4", 5 * merges, at).reshape(-1, 5)
+    entries = np.frombuffer(own, "<u4", -1, at + 20 * merges).reshape(-1, 3)
     pairs = zip(numbers.tolist(), attempts.tolist(), strict=True)
-    return [families[number].member(slot, attempt) for number, attempt in pairs], merged.tolist()
+    return [families[number].member(slot, attempt) for number, attempt in pairs], spans.tolist(), entries.tolist()
 
 
 def _with_places(merge: Merge, shared: list[Block]) -> tuple[Merge, str]:
@@ -209,7 +251,7 @@ def _with_places(merge: Merge, shared: list[Block]) -> tuple[Merge, str]:
     places = [place for place, block in enumerate(shared) if block.file in files]
     writer = ColumnWriter()
     writer.numbers(places)
-    return replace(merge, files=()), writer.to_text() if places else ""
+    return replace(merge, files=(), parts=()), writer.to_text() if places else ""
 
 
 def _merge_of(entry: Sequence[Any], shared: tuple[Block, ...]) -> Merge:

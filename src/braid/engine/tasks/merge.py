@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from braid.control.merging import Merge
 from braid.engine.tasks.segments import SegmentStore, column_types, possible_rows
 from braid.engine.tasks.storing import placed_rows, sorted_segments
+from braid.kernels.cutting import slice_starts
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, is_primary
 from braid.plan.layout import Layout
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
-from braid.state.manifest import Block, stored_block
+from braid.state.manifest import Block, Merge, stored_block
+
+# Fewer rows of a unit and route are not worth cutting: they are in one slice.
+MIN_ROWS_TO_CUT = 4096
 
 
 def merge_blocks(
@@ -31,16 +34,22 @@ def merge_blocks(
     """The merged block of this slot's units; None if none of their rows is still needed.
 
     The block lists all units of the slot, also those without rows, so that the blocks of a slot can be merged again.
+    The last slice of a merge copies the segments of the slices before it.
     """
     by_place: dict[tuple[int, int], list[tuple[Rows, int]]] = defaultdict(list)
-    for segment, rows in _useful_rows(merge, owned, store):
+    for segment, rows in _useful_rows(merge, owned, inputs, store):
         by_place[segment.unit, segment.route].append((rows, segment.length))
     pieces = (
         (rows, Placed(np.full(rows.length, unit), np.full(rows.length, route)))
         for (unit, route), parts in sorted(by_place.items())
         for rows in row_groups(parts)
     )
-    return _write(merge, layout, tuple(sorted(owned)), pieces, inputs, store, files, path)
+    writer = BlockWriter(files, path)
+    for part in merge.copied:
+        reader = store.reader(part.file)
+        for segment in reader.segments_of(owned):
+            writer.copy(segment, reader)
+    return _write(merge, layout, tuple(sorted(owned)), pieces, inputs, store, writer)
 
 
 def move_blocks(
@@ -57,12 +66,12 @@ def move_blocks(
     primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
 
     def pieces() -> Iterator[tuple[Rows, Placed]]:
-        salt = inputs[0].last_step if inputs else 0
-        for _, rows in _useful_rows(merge, primary, store):
+        salt = inputs[0].last_step + merge.first if inputs else 0
+        for _, rows in _useful_rows(merge, primary, inputs, store):
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
 
-    return _write(merge, new, None, pieces(), inputs, store, files, path)
+    return _write(merge, new, None, pieces(), inputs, store, BlockWriter(files, path))
 
 
 def _write(
@@ -72,10 +81,8 @@ def _write(
     pieces: Iterator[tuple[Rows, Placed]],
     inputs: list[Block],
     store: SegmentStore,
-    files: Files,
-    path: str,
+    writer: BlockWriter,
 ) -> Block | None:
-    writer = BlockWriter(files, path)
     plan = store.plan
     # Rows that are buffered for their order probe later, from this block.
     reaching = layout.ranges is not None and (plan.ordered or bool(plan.row_based))
@@ -89,13 +96,61 @@ def _write(
     return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered)
 
 
-def _useful_rows(merge: Merge, owned: set[int], store: SegmentStore) -> Iterator[tuple[Segment, Rows]]:
+def _useful_rows(
+    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore
+) -> Iterator[tuple[Segment, Rows]]:
     types = column_types(store.plan, merge.stream)
-    for file in merge.files:
-        for segment in store.reader(file).segments_of(owned):
-            rows = possible_rows(store.plan, merge.stream, store.rows(file, segment, types))
-            if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
-                times = row_times(store.plan, merge.stream, rows)
-                rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
-            if rows.length:
-                yield segment, rows
+    for file, segment, (start, stop) in _spans(merge, owned, inputs, store):
+        rows = store.rows(file, segment, types)
+        rows = possible_rows(store.plan, merge.stream, rows if stop - start == rows.length else rows.slice(start, stop))
+        if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
+            times = row_times(store.plan, merge.stream, rows)
+            rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
+        if rows.length:
+            yield segment, rows
+
+
+def _spans(
+    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore
+) -> Iterator[tuple[str, Segment, tuple[int, int]]]:
+    """The segments of this slot's units, each with its rows in the slices of this step."""
+    # Every slice must see the same runs in the same order.
+    files = merge.files if merge.is_whole else sorted(merge.files)
+    found = [(file, segment) for file in files for segment in store.reader(file).segments_of(owned)]
+    if merge.is_whole:
+        yield from ((file, segment, (0, segment.rows)) for file, segment in found)
+        return
+    is_sorted = {block.file: block.is_sorted for block in inputs}
+    by_place: dict[tuple[int, int], list[tuple[str, Segment]]] = defaultdict(list)
+    for file, segment in found:
+        by_place[segment.unit, segment.route].append((file, segment))
+    for place, segments in by_place.items():
+        runs_are_sorted = merge.into is None and all(is_sorted[file] for file, _ in segments)
+        starts, stops = (
+            _slice_starts(merge, number, place, segments, store if runs_are_sorted else None)
+            for number in (merge.first, merge.last)
+        )
+        for (file, segment), start, stop in zip(segments, starts, stops, strict=True):
+            if start < stop:
+                yield file, segment, (start, stop)
+
+
+def _slice_starts(
+    merge: Merge,
+    number: int,
+    place: tuple[int, int],
+    segments: Sequence[tuple[str, Segment]],
+    sorted_in: SegmentStore | None,
+) -> list[int]:
+    """Where a slice begins in each segment of a unit and route.
+
+    This depends on the files alone, not on the slot that has the unit: the number of slots may change before the next
+    slice. Rows that are not sorted, or are placed again, are cut by their position.
+    """
+    rows = [segment.rows for _, segment in segments]
+    if sum(rows) < MIN_ROWS_TO_CUT:
+        return rows if number > sum(place) % merge.slices else [0] * len(rows)
+    if sorted_in is None:
+        return [count * number // merge.slices for count in rows]
+    indexes = [sorted_in.stored(file, segment, merge.stream).indexes[0] for file, segment in segments]
+    return slice_starts(indexes, number, merge.slices)

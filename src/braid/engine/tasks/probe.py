@@ -10,9 +10,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from braid.control.merging import Merge
 from braid.engine.commands import ProbeCommand
-from braid.engine.reports import Output, ProbeReport, UnitCounts
+from braid.engine.reports import MergeReport, Output, ProbeReport, UnitCounts
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookups import SlotLookups
@@ -24,7 +23,7 @@ from braid.engine.tasks.worker.watching import watched
 from braid.kernels.rows import Pairs
 from braid.optimizer.trees import in_shape
 from braid.placement.units import units_by_slot
-from braid.state.manifest import Block
+from braid.state.manifest import Block, Merge
 
 
 class ResultSink(Protocol):
@@ -103,7 +102,7 @@ class SlotProbe:
     def report(self) -> ProbeReport:
         """After the lookups: merge the due blocks, and report the work."""
         merges = self._command.merges
-        merged = [self._merge(merge, f"m{number}") for number, merge in enumerate(merges)]
+        merged = tuple(self._timed_merge(merge, f"m{position}") for position, merge in enumerate(merges))
         cpu = time.process_time() - self._began_cpu
         return ProbeReport(
             slot=self._task.slot,
@@ -111,7 +110,7 @@ class SlotProbe:
             units=self._unit_counts(cpu),
             lookups=self._lookups.counts(),
             stored=self._stored,
-            merged=tuple(block for block in merged if block is not None),
+            merged=merged,
             intermediate=self._intermediate.close(),
         )
 
@@ -141,6 +140,16 @@ class SlotProbe:
         blocks = tuple(block for block in gathered if block is not None)
         self._store.use([block.file for block in blocks], self._command.step)
         return blocks
+
+    def _timed_merge(self, merge: Merge, suffix: str) -> MergeReport:
+        self._store.use([part.file for part in merge.copied], self._command.step)
+        began = time.monotonic()
+        block = self._merge(merge, suffix)
+        rows = 0 if block is None else block.rows
+        if merge.copied:
+            # The other rows of the block were only copied.
+            rows = rows * (merge.last - merge.first) // merge.slices
+        return MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block)
 
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
         layouts = {layout.epoch: layout for layout in self._command.layouts}

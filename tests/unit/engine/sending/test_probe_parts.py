@@ -7,13 +7,12 @@ from dataclasses import fields, replace
 
 import pytest
 
-from braid.control.merging import Merge
 from braid.engine.commands import ProbeCommand
 from braid.engine.sending.division import divide, open_common
 from braid.placement.admission import Admission
 from braid.placement.units import slot_of, units_of
 from braid.plan.layout import Layout
-from braid.state.manifest import Block
+from braid.state.manifest import Block, Merge
 
 SLOTS, STEP = 4, 50
 LAYOUT = Layout(0, "partitioned", (8,), (1,))
@@ -112,11 +111,15 @@ def a_command(chance: random.Random, slots: int) -> ProbeCommand:
         )
     named = list({made.file: made for made in blocks}.values())
     files = [made.file for made in named if made.last_step < STEP]
-    merges = tuple(
-        Merge(n % 2, tuple(files[n::5][: chance.randrange(1, 9)]), n % 2, chance.choice((None, 9)), into=None)
-        for n in range(4)
-        if files[n::5]
-    )
+    merges = []
+    for n in range(4):
+        if files[n::5]:
+            slices = chance.randint(1, 9)
+            last = chance.choice((slices, chance.randint(1, slices)))
+            parts = tuple(replace(made, file=f"{made.file}-p{n}") for made in chance.sample(named, len(named) // 5))
+            merge = Merge(n % 2, tuple(files[n::5][: chance.randrange(1, 9)]), n % 2, chance.choice((None, 9)))
+            first = chance.randrange(last)
+            merges.append(replace(merge, first=first, last=last, slices=slices, parts=parts, number=len(merges)))
     gathers = tuple(
         Merge(stream, found, 1, None)
         for stream in range(2)
@@ -125,7 +128,7 @@ def a_command(chance: random.Random, slots: int) -> ProbeCommand:
     exchanged = tuple(f"0a1b2c3d-{STEP:012d}-0-s{n:05d}-{n * 3}.exchanged" for n in range(chance.randrange(20)))
     admission = Admission(STEP, chance.randrange(-60, 90), chance.choice((60, 95)))
     return ProbeCommand(
-        STEP, "r", layouts, tuple(named), ((1,), (0,)), merges, 0, 0, exchanged, admission, gathers=gathers
+        STEP, "r", layouts, tuple(named), ((1,), (0,)), tuple(merges), 0, 0, exchanged, admission, gathers=gathers
     )
 
 
@@ -138,13 +141,12 @@ def test_the_parts_of_a_random_command_are_what_its_slots_need(seed: int) -> Non
     parts = parts_of(command, slots)
     assert len(parts) == slots
     for slot, part in enumerate(parts):
-        needed = {
-            made.file: made
-            for made in command.blocks
-            if made.units is None
-            or command.admission.starting(made) is not None
-            or slot in {owners[made.epoch, unit] for unit in made.units}
-        }
+
+        def is_needed(made: Block, slot: int = slot) -> bool:
+            is_own = made.units is None or slot in {owners[made.epoch, unit] for unit in made.units}
+            return is_own or command.admission.starting(made) is not None
+
+        needed = {made.file: made for made in command.blocks if is_needed(made)}
         assert {made.file for made in part.blocks} == set(needed)
         assert len(part.blocks) == len(needed)
         for made in part.blocks:
@@ -155,6 +157,10 @@ def test_the_parts_of_a_random_command_are_what_its_slots_need(seed: int) -> Non
         expected = [(m.stream, m.epoch, m.oldest_us, {f for f in m.files if f in needed}) for m in command.merges]
         found = [(m.stream, m.epoch, m.oldest_us, set(m.files)) for m in part.merges]
         assert found == [entry for entry in expected if entry[3]]
+        for merge in part.merges:
+            whole = command.merges[merge.number]
+            assert (merge.first, merge.last, merge.slices) == (whole.first, whole.last, whole.slices)
+            assert {made.file for made in merge.parts} == {made.file for made in whole.copied if is_needed(made)}
         assert [(g.stream, set(g.files)) for g in part.gathers] == [(g.stream, set(g.files)) for g in command.gathers]
         assert part.exchanged == command.exchanged
         assert replace(part, blocks=(), merges=(), gathers=()) == replace(command, blocks=(), merges=(), gathers=())
