@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from braid.optimizer.build import build_plan
+from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
@@ -152,6 +153,12 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
+
+
+def some_exchange(logical_plan: LogicalPlan, chance: random.Random) -> RequestedExchange:
+    """Either exchange; files where windows count rows, which a shuffle cannot do."""
+    counted = any(stream.window_rows is not None for stream in logical_plan.streams)
+    return "files" if counted else chance.choice(("files", "shuffle"))
 
 
 def trees(logical_plan: LogicalPlan, chance: random.Random) -> list[Biclique]:

@@ -107,7 +107,11 @@ def test_every_step_emits_what_changed(seed: int, tmp_path: Path) -> None:
     strategy: Strategy = chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)))) if by_key else Matrix(2, 2)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     summed = InlineQuery(
-        draft(asked, by_key).logical_plan(), str(tmp_path / "summed"), strategy=strategy, slots=chance.randint(1, 3)
+        draft(asked, by_key).logical_plan(),
+        str(tmp_path / "summed"),
+        strategy=strategy,
+        slots=chance.randint(1, 3),
+        exchange=chance.choice(("files", "shuffle")),
     )
     names = plain_query.published().schema.names
     counting = Counting(asked, names)

@@ -13,7 +13,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import compaction, merging
 from braid.engine import locations
-from braid.engine.tasks import ingest, intermediate, lookups, merge, results
+from braid.engine.tasks import ingest, intermediate, lookups, merge, results, shuffle
 from braid.engine.tasks.lookup import arrivals, exchange
 from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
@@ -22,7 +22,7 @@ from braid.optimizer.strategies import Strategy
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, same_columns, strategies
+from tests.properties.cases import Case, make_case, results_of, same_columns, some_exchange, strategies
 
 PLAIN = seeds(0, 80)
 VARIED = seeds(1000, 12)
@@ -35,6 +35,8 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (ingest, "CHUNK_ROWS", 5),
     (lookups, "ROWS_AT_ONCE", 3),
     (arrivals, "ROWS_AT_ONCE", 3),
+    (shuffle, "PIECE_BYTES", 60),
+    (shuffle, "BYTES_AT_ONCE", 1000),
     (exchange, "ROWS_PER_SEGMENT", 3),
     (intermediate, "ROWS_PER_SEGMENT", 3),
     (results, "ROWS_PER_GROUP", 4),
@@ -57,9 +59,15 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
 def run(
     case: Case, directory: Path, strategy: Strategy | None = None, slots: int = 2, ingest_tasks: int = 1
 ) -> Counter[tuple[Any, ...]]:
-    clock = ManualClock(case.clock_ms[0])
+    clock, chance = ManualClock(case.clock_ms[0]), random.Random(f"{case.seed} {strategy} {slots}")
     query = InlineQuery(
-        case.logical_plan, str(directory), strategy=strategy, slots=slots, ingest_tasks=ingest_tasks, clock=clock
+        case.logical_plan,
+        str(directory),
+        strategy=strategy,
+        slots=slots,
+        ingest_tasks=ingest_tasks,
+        clock=clock,
+        exchange=some_exchange(case.logical_plan, chance),
     )
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
@@ -115,6 +123,7 @@ def test_restarts_with_other_strategies_give_the_same_rows(seed: int, tmp_path: 
             slots=chance.randint(1, 4),
             ingest_tasks=chance.randint(1, 3),
             clock=clock,
+            exchange=some_exchange(case.logical_plan, chance),
         )
         query.run(batch, case.tables(batch))
         got = results_of(case, query.published())
@@ -142,7 +151,8 @@ def test_storage_that_is_not_local_gives_the_same_rows(
     monkeypatch.setattr(locations, "locate", lambda location: (files, location))
     monkeypatch.setattr(cache, "copies_directory", lambda: str(tmp_path / "copies"))
     clock = ManualClock(case.clock_ms[0])
-    query = InlineQuery(case.logical_plan, "bucket", files=files, clock=clock)
+    exchange = some_exchange(case.logical_plan, random.Random(seed))
+    query = InlineQuery(case.logical_plan, "bucket", files=files, clock=clock, exchange=exchange)
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         query.run(batch, case.tables(batch))

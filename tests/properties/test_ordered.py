@@ -19,7 +19,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.oracle.ordering import Releases
-from tests.properties.cases import Case, make_case, results_of, strategies
+from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies
 
 PLAIN = seeds(11_000, 32)
 CRASHED = seeds(12_000, 20)
@@ -99,6 +99,7 @@ def outlive(
             clock=clock,
             files=LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at),
             ordering=chance.choice(POLICIES),
+            exchange=some_exchange(case.logical_plan, chance),
         )
 
     def survive(action: Callable[[InlineQuery], object], how: object) -> None:
@@ -136,6 +137,7 @@ def test_what_may_be_emitted_is_emitted_in_order(seed: int, tmp_path: Path) -> N
             slots=chance.randint(1, 3),
             clock=clock,
             ordering=policy,
+            exchange=some_exchange(case.logical_plan, chance),
         )
         for batch, now in enumerate(case.clock_ms):
             clock.now_ms = now
@@ -228,6 +230,7 @@ def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
         ingest_tasks=chance.randint(1, 3),
         clock=clock,
         ordering=Ordering("adaptive", 0.3),
+        exchange=some_exchange(case.logical_plan, chance),
     )
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now

@@ -17,6 +17,7 @@ from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.expressions import equal, less_or_equal
 from tests.budget import seeds
+from tests.properties.cases import some_exchange
 
 SEEDS = seeds(9200, 16)
 CRASHED = seeds(9300, 8)
@@ -91,6 +92,7 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
         slots=2,
         clock=clock,
         elasticity=elastic(chance, window),
+        exchange=some_exchange(logical_plan, random.Random(seed)),
     )
     fixed = InlineQuery(logical_plan, str(tmp_path / "fixed"), strategy=Biclique((1, 1)), slots=1)
     adaptations: list[str] = []
@@ -128,6 +130,7 @@ def test_a_crash_in_the_middle_of_a_scaling_changes_nothing(seed: int, tmp_path:
                 files=files,
                 clock=clock,
                 elasticity=settings,
+                exchange=some_exchange(logical_plan, chance),
             )
             batch = max(batch, query.last_batch + 1)
             while batch < len(batches):

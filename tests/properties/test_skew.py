@@ -32,6 +32,7 @@ from braid.testing import (
     equal,
 )
 from tests.budget import seeds
+from tests.properties.cases import some_exchange
 
 SEEDS = seeds(9400, 10)
 CRASHED = seeds(9500, 8)
@@ -140,6 +141,7 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
                 ingest_tasks=tasks,
                 clock=clock,
                 elasticity=elastic,
+                exchange=some_exchange(case.logical_plan, random.Random(seed + number)),
             )
         progress = query.run(number, case.tables(number))
         assert progress is not None
@@ -170,6 +172,7 @@ def test_a_crash_while_subgroups_change_repeats_and_loses_nothing(seed: int, tmp
                 clock=clock,
                 files=files,
                 fate=lambda _: chance.choice(FATES),
+                exchange=some_exchange(case.logical_plan, chance),
             )
             batch = max(batch, query.last_batch + 1)
             while batch < len(case.batches):

@@ -23,7 +23,7 @@ from braid.state.manifest import Block
 from braid.testing import Draft, DraftStream, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 from tests.budget import seeds
-from tests.properties.cases import make_case, results_of, strategies, trees
+from tests.properties.cases import make_case, results_of, some_exchange, strategies, trees
 from tests.properties.test_inline_oracle import CRAMPING, explain, run
 from tests.properties.test_ordered import POLICIES, check, oracle, ordered_case
 
@@ -63,7 +63,12 @@ def test_restarts_in_another_shape_give_the_same_rows(seed: int, tmp_path: Path)
         clock.now_ms = now
         used.append(chance.choice(choices))
         query = InlineQuery(
-            case.logical_plan, str(tmp_path), strategy=used[-1], slots=chance.randint(1, 3), clock=clock
+            case.logical_plan,
+            str(tmp_path),
+            strategy=used[-1],
+            slots=chance.randint(1, 3),
+            clock=clock,
+            exchange=some_exchange(case.logical_plan, chance),
         )
         query.run(batch, case.tables(batch))
         got = results_of(case, query.published())

@@ -54,6 +54,7 @@ class Job:
     mischief: bool = False
     scheme: str = ""
     stop_file: str = ""
+    exchange: str = "auto"
 
     @property
     def output(self) -> str:
@@ -163,7 +164,12 @@ def lay_wire(wire: Tripwire) -> None:
 
 
 def build(spark: SparkSession, job: Job) -> braid.Join:
-    """The query of a job: file sources, one file of each stream a batch."""
+    """The query of a job."""
+    return join(spark, job).select(*(f"{name}.id AS {name}" for name in job.streams), "result_time")
+
+
+def join(spark: SparkSession, job: Job) -> braid.Join:
+    """The join of a job, with nothing selected: file sources, one file of each stream a batch."""
     import braid
 
     def source(name: str) -> Any:
@@ -176,7 +182,6 @@ def build(spark: SparkSession, job: Job) -> braid.Join:
         query = query.on(predicate)
     if job.mischief:
         query = query.on(braid.udf(mischief, f"{job.streams[0]}.v", f"{job.streams[1]}.v"))
-    query = query.select(*(f"{name}.id AS {name}" for name in job.streams), "result_time")
     return query.using(getattr(braid, job.strategy)(**job.strategy_settings))
 
 
@@ -184,7 +189,7 @@ def start(spark: SparkSession, job: Job) -> Any:
     writer = build(spark, job).writeStream.format("parquet")
     writer = writer if job.stop_file else writer.trigger(availableNow=True)
     places = {"path": f"{job.scheme}{job.output}", "checkpointLocation": f"{job.scheme}{job.checkpoint}"}
-    return writer.options(**places).start()
+    return writer.options(**places).option("exchange", job.exchange).start()
 
 
 def mischief(left: pa.Array, right: pa.Array) -> np.ndarray:

@@ -16,11 +16,12 @@ import pytest
 
 from braid.control import compaction, merging
 from braid.engine.tasks import merge
+from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, strategies, trees
+from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies, trees
 from tests.recovery.many_slots import as_with_many_slots
 
 SINGLE = seeds(5000, 5)
@@ -68,6 +69,7 @@ class Drill:
                 clock=self.clock,
                 files=files,
                 fate=lambda _: "once" if fates is None else next(fates),
+                exchange=self._exchange(),
             )
             began, taken_in = self.clock.now_ms, self._taken_in(query)
             self._follow_spark(query)
@@ -107,6 +109,11 @@ class Drill:
         assert query.last_batch in (self.next_batch - 1, self.next_batch)
         if query.last_batch == self.next_batch and self.chance.random() < 0.5:
             self.next_batch += 1
+
+    def _exchange(self) -> RequestedExchange:
+        """One for all runs, unless they change strategies as well: then the operations are the same in every run."""
+        chance = self.chance if self._choices else random.Random(self.case.seed)
+        return some_exchange(self.case.logical_plan, chance)
 
     def _strategy(self) -> Strategy | None:
         return self.chance.choice(self._choices) if self._choices else self._only

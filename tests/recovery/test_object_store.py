@@ -22,6 +22,7 @@ from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
 from braid.errors import CorruptStateError, StorageError, StorageWarning, TakenOverError
 from braid.optimizer.build import build_plan
+from braid.optimizer.exchange import choose_exchange
 from braid.optimizer.strategies import Auto
 from braid.state import exclusive
 from braid.state.checkpoint import Checkpoint
@@ -81,7 +82,8 @@ class Driver:
         found, path = locate(location)
         files = wrap(found)
         locations = Locations(f"{location}/checkpoint", f"{location}/out/{STAGING}", "snappy")
-        self._cluster = InlineCluster(case.logical_plan, plan, locations, SLOTS)
+        exchange = choose_exchange("auto", plan, location, SLOTS).kind
+        self._cluster = InlineCluster(case.logical_plan, plan, locations, SLOTS, exchange=exchange)
         checkpoint, sink = Checkpoint(files, f"{path}/checkpoint"), FileSink(files, f"{path}/out", "inline")
         self.steps = StepRunner(
             plan,

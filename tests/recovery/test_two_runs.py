@@ -20,7 +20,7 @@ from braid.errors import TakenOverError
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, InterleavedFiles, ManualClock, Turns
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of
+from tests.properties.cases import Case, make_case, results_of, some_exchange
 from tests.recovery.many_slots import as_with_many_slots
 
 PER_TEST = 40
@@ -74,7 +74,13 @@ class Runs:
         clock = ManualClock(self.case.clock_ms[0])
         ordering = Ordering("adaptive", 0.3) if self.case.logical_plan.ordered else None
         query = InlineQuery(
-            self.case.logical_plan, self.directory, clock=clock, files=files, fate=fate, ordering=ordering
+            self.case.logical_plan,
+            self.directory,
+            clock=clock,
+            files=files,
+            fate=fate,
+            ordering=ordering,
+            exchange=some_exchange(self.case.logical_plan, random.Random(self.case.seed)),
         )
         batch = self.log.committed + 1
         while batch < len(self.case.batches):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import locate
 from tests.recovery.job import Job, start
 from tests.recovery.object_store import BUCKET, ObjectStore, key_of, names_below, read_parquet
-from tests.recovery.scenario import BAND, JVM_CHAIN, Inputs, expected, make_inputs
+from tests.recovery.scenario import BAND, JVM_CHAIN, KEYED, Inputs, expected, make_inputs
 
 FILES = 3
 FILE_SYSTEM = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
@@ -85,12 +86,27 @@ def check_answer(inputs: Inputs, job: Job, store: ObjectStore) -> None:
     assert names_below(store, f"{job.output}/{STAGING}") == names_below(store, f"{job.checkpoint}/staging") == []
 
 
-@pytest.mark.parametrize(("streams", "on"), [("ab", BAND), ("abc", JVM_CHAIN)], ids=["two streams", "three streams"])
+@pytest.mark.parametrize(
+    ("streams", "on", "exchange"),
+    [("ab", BAND, "auto"), ("abc", JVM_CHAIN, "auto"), ("ab", KEYED, "files")],
+    ids=["two streams", "three streams", "by files"],
+)
 def test_a_query_runs_there(
-    spark: SparkSession, inputs: Inputs, store: ObjectStore, jvm_directory: Path, streams: str, on: list[str]
+    spark: SparkSession,
+    inputs: Inputs,
+    store: ObjectStore,
+    jvm_directory: Path,
+    capsys: pytest.CaptureFixture[str],
+    streams: str,
+    on: list[str],
+    exchange: str,
 ) -> None:
-    job = make_job(inputs, f"whole-{streams}", streams, on)
-    start(spark, job).awaitTermination()
+    job = replace(make_job(inputs, f"whole-{streams}-{exchange}", streams, on), exchange=exchange)
+    run = start(spark, job)
+    run.awaitTermination()
+    run.explain("layout")
+    shuffled = "exchange of new rows: shuffle (auto: on s3 a slot then reads 1 block of a step instead of 2)"
+    assert (shuffled in capsys.readouterr().out) == (exchange == "auto")
     check_answer(inputs, job, store)
     place = jvm_directory / key_of(job.place)
     written = {path.relative_to(place).parts[:2] for path in place.rglob("*") if path.is_file()}

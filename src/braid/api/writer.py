@@ -17,6 +17,7 @@ from braid.api.triggers import read_trigger
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
 from braid.errors import SinkError
+from braid.optimizer.exchange import read_exchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
 from braid.plan.logical import LogicalPlan
@@ -155,11 +156,13 @@ class Writer:
             name=writer._name,
             retention_ms=retention_us // 1000,
             accept_changed_functions=is_true("acceptChangedFunctions", options.get("acceptchangedfunctions")),
+            exchange=read_exchange(options.get("exchange", "auto")),
         )
         return Run(start_run(spark, job), writer._name)
 
     def _check(self, options: dict[str, str]) -> None:
         """Refuse what cannot start, before anything is written."""
+        read_exchange(options.get("exchange", "auto"))
         kind = "foreachbatch" if self._function is not None else self._format.lower()
         check_options(kind, [name for name, _ in self._options])
         for name in ("path", "checkpointLocation"):

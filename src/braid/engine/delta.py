@@ -51,7 +51,14 @@ def delta_of(
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
         blocks=tuple(
-            stored_block(report.block, report.stream, (step, step), layout.epoch, is_sorted=not layout.by_value)
+            stored_block(
+                report.block,
+                report.stream,
+                (step, step),
+                layout.epoch,
+                report.units,
+                is_sorted=report.units is not None or not layout.by_value,
+            )
             for report in reports
             if report.block is not None
         ),

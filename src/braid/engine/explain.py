@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from braid.control.skew import describe_treatment, hot_keys
 from braid.errors import StrategyError
 from braid.optimizer.join_orders import build_probe_orders, choose_join_orders
@@ -23,9 +25,10 @@ def explain_query(
     slots: int,
     stage: str | None,
     manifest: Manifest | None,
+    exchange: str | None = None,
 ) -> str:
-    """The plan that a query starts with; with a manifest, the plan in force after its step."""
-    chosen = _chosen(plan, strategy, slots)
+    """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`."""
+    chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts = () if manifest is None else manifest.fanouts
     join_orders = choose_join_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)

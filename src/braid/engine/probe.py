@@ -106,11 +106,12 @@ def look_up(
 def _gathers(delta: DeltaRecord) -> tuple[Merge, ...]:
     """The ingest files of each stream, whose rows the slots store as blocks of their own.
 
-    Rows that were recorded under another layout stay where they are: a corrected query visits all of them.
+    Blocks of a slot's units, which a shuffle has made, need no gathering. Rows that were recorded under another layout
+    stay where they are: a corrected query visits all of them.
     """
     files: dict[int, list[str]] = defaultdict(list)
     for block in delta.blocks:
-        if block.epoch == delta.layout.epoch:
+        if block.epoch == delta.layout.epoch and block.units is None:
             files[block.stream].append(block.file)
     return tuple(Merge(stream, tuple(names), delta.layout.epoch, None) for stream, names in sorted(files.items()))
 

@@ -105,7 +105,7 @@ def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage])
         "taskSeconds": {phase: round(usage.seconds, 6) for phase, usage in tasks.items()},
         "cpuSeconds": {phase: round(usage.cpu, 6) for phase, usage in tasks.items()},
         "ingestCpuSeconds": {name: round(usage.cpu, 6) for name, usage in zip(names, ingest, strict=True)},
-        "bytesMoved": tasks["probe"].moved_bytes,
+        "bytesMoved": sum(usage.moved_bytes for usage in tasks.values()),
         "segmentReads": {"total": reads, "largestSlot": largest},
         "storeReads": sum(usage.store_reads for usage in tasks.values()),
         "storeWrites": sum(usage.store_writes for usage in tasks.values()),

@@ -51,21 +51,25 @@ class SlotReport(TaskReport):
 class IngestReport(TaskReport):
     """What an ingest task read of a stream, and the files it wrote.
 
-    `newest_us` is the newest event time that counts for the watermark; `times` is a sample of the event times of
-    stored rows, in ordered queries; `numbers` is one of the numbers that rows are routed by, where a layout has ranges.
+    `newest_us` is the newest event time that counts for the watermark. `kept` rows are stored; in ordered queries
+    `times` is a sample of their event times; `numbers` is one of the numbers that rows are routed by, where a layout
+    has ranges. `block` has rows of `units`; None: of any units. With a shuffle, the task that reads the rows reports no
+    block, and the task that stores those of a slot nothing else.
     """
 
     stream: int
     host: str
-    rows: int
-    late_rows: int
-    newest_us: int | None
-    times: tuple[int, ...]
-    keys: KeyCounts
-    numbers: NumberSample
-    block: WrittenBlock | None
-    arrival_log: ArrivalLog | None
-    late_file: str | None
+    rows: int = 0
+    late_rows: int = 0
+    kept: int = 0
+    newest_us: int | None = None
+    times: tuple[int, ...] = ()
+    keys: KeyCounts = field(default_factory=KeyCounts)
+    numbers: NumberSample = field(default_factory=NumberSample)
+    block: WrittenBlock | None = None
+    units: tuple[int, ...] | None = None
+    arrival_log: ArrivalLog | None = None
+    late_file: str | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ Numbers = npt.NDArray[np.int64]
 
 # Reading and looking up a segment costs about as much as handling this many rows.
 MIN_ROWS_PER_UNIT = 1024
+# Of a hash: not negative, and the number of a step can be added.
+HASH_BITS = np.int64((1 << 62) - 1)
 
 
 @dataclass(frozen=True)
@@ -61,20 +63,37 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     return tuple(Unit(n, n, tuple(range(streams)), (n,)) for n in range(math.prod(layout.units)))
 
 
+def is_dealt(layout: Layout, stream: int) -> bool:
+    """Whether rows of one key, or all rows, are dealt to several units; otherwise their keys say where they go."""
+    if layout.kind == "partitioned":
+        return False
+    if layout.by_key:
+        return max(layout.members(stream)) > 1
+    return layout.kind == "matrix" or layout.units[stream] > 1
+
+
 def store_at(
-    layout: Layout, stream: int, keys: Keys | None, rows: int, salt: int, numbers: npt.NDArray[Any] | None = None
+    layout: Layout,
+    stream: int,
+    keys: Keys | None,
+    rows: int,
+    salt: int,
+    numbers: npt.NDArray[Any] | None = None,
+    hashes: Numbers | None = None,
 ) -> Placed:
     """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at.
 
     `numbers` are those that ranges are made of, None in a stream without such a number.
 
     Without keys few rows go to few units: every slot reads the rows of each unit apart, so a unit for every few rows
-    would make as many reads as there are units, of each task's rows.
+    would make as many reads as there are units, of each task's rows. With `hashes`, rows that are dealt go by their
+    hash instead of their position: to the same units, in whatever order and in whatever pieces they come.
     """
     if layout.kind == "partitioned":
         units = buckets(_needed(keys), layout.units[0])
         return Placed(units, units)
-    sequence = np.arange(salt, salt + rows, dtype=np.int64)
+    sequence = np.arange(rows, dtype=np.int64) if hashes is None else hashes & HASH_BITS
+    sequence += salt
     if layout.kind == "matrix":
         return _copies(layout, stream, sequence)
     first, count, groups = sum(layout.units[:stream]), layout.units[stream], layout.groups[stream]
@@ -83,9 +102,10 @@ def store_at(
         group = np.minimum(routes, groups - 1)
         return Placed(first + _spread(layout, stream, group, sequence), routes)
     if not layout.by_key:
-        parts = min(count, max(1, rows // MIN_ROWS_PER_UNIT))
-        turn = salt + np.arange(rows, dtype=np.int64) % parts
-        return Placed(first + turn % count, np.zeros(rows, np.int64))
+        if hashes is None:
+            parts = min(count, max(1, rows // MIN_ROWS_PER_UNIT))
+            sequence = salt + np.arange(rows, dtype=np.int64) % parts
+        return Placed(first + sequence % count, np.zeros(rows, np.int64))
     routes = buckets(_needed(keys), layout.routes)
     group = routes if layout.routes == groups else routes % groups
     return Placed(first + _spread(layout, stream, group, sequence), routes)

@@ -22,7 +22,8 @@ class Chosen:
     """The chosen strategy, its layout and cost, and how it handles hot keys.
 
     `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
-    and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges.
+    and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges. `exchange` is
+    how the rows of a run reach their slots; it is chosen at start.
     """
 
     strategy: str
@@ -33,6 +34,7 @@ class Chosen:
     others: tuple[str, ...]
     shapes: tuple[str, ...] = ()
     routing: tuple[str, ...] = ()
+    exchange: str | None = None
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,8 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
         *chosen.shapes,
         f"hot keys: {chosen.hot_keys}",
     ]
+    if chosen.exchange is not None:
+        lines.append(f"exchange of new rows: {chosen.exchange}")
     if observed is not None:
         older = {0: "", 1: "; an older layout holds rows too"}.get(
             observed.older_layouts, f"; {observed.older_layouts} older layouts hold rows too"

@@ -18,6 +18,7 @@ from braid.engine.restart.consistency import claim_for
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
 from braid.errors import StorageError
+from braid.optimizer.exchange import choose_exchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
 from braid.spark.cluster import SparkCluster
@@ -48,7 +49,8 @@ def run_batch(
     files, path = locate(location)
     output = f"{location}/result"
     slots = slot_count(spark)
-    cluster = SparkCluster(spark, plan, Locations(location, f"{output}/{STAGING}", "none", timed=plan.ordered), slots)
+    locations = Locations(location, f"{output}/{STAGING}", "none", timed=plan.ordered)
+    cluster = SparkCluster(spark, plan, locations, slots, choose_exchange("auto", plan, location, slots).kind)
     identity = uuid.uuid4().hex
     sink = FileSink(files, f"{path}/result", identity)
     layout = strategy.layout(plan, slots)

@@ -10,11 +10,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from braid.optimizer.exchange import Exchange
 from braid.state.files import LOCAL_SCHEMES, scheme_of
 
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+ADAPTIVE = "spark.sql.adaptive.streaming.stateless.enabled"
 
 PACKAGES = (
     "org.apache.spark.sql.execution.streaming.checkpointing",
@@ -22,6 +25,8 @@ PACKAGES = (
 )
 BATCH_BYTES = 64 << 20
 BATCH_RECORDS = 50_000
+# Of at most 64 KB each, while batches of fewer rows would take longer: 2 GB is what an Arrow batch can hold.
+BATCH_PIECES = 10_000
 UNLIMITED = (1 << 31) - 1
 WIDTHS: dict[type[st.DataType], int] = {
     st.BooleanType: 1,
@@ -40,16 +45,33 @@ WIDTHS: dict[type[st.DataType], int] = {
 
 
 @contextmanager
-def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Within this context, a started query gets these settings, except those that the session has set."""
-    chosen = {name: value for name, value in settings.items() if spark.conf.get(name, None) is None}
+def applied(spark: SparkSession, settings: Mapping[str, str], required: Mapping[str, str]) -> Iterator[None]:
+    """Within this context, a started query gets these settings, except those that the session has set.
+
+    It gets the `required` ones in any case.
+    """
+    before = {name: spark.conf.get(name, None) for name in {**settings, **required}}
+    chosen = {name: value for name, value in settings.items() if before[name] is None} | dict(required)
     for name, value in chosen.items():
         spark.conf.set(name, value)
     try:
         yield
     finally:
         for name in chosen:
-            spark.conf.unset(name)
+            own = before[name]
+            if own is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, own)
+
+
+def required_by(exchange: Exchange) -> dict[str, str]:
+    """Settings without which an exchange does not work.
+
+    Adaptive execution runs the tasks before a shuffle when it plans the batch, before the step has begun that gives
+    them their command.
+    """
+    return {ADAPTIVE: "false"} if exchange == "shuffle" else {}
 
 
 def quick_log(spark: SparkSession, location: str) -> dict[str, str]:
@@ -63,17 +85,19 @@ def quick_log(spark: SparkSession, location: str) -> dict[str, str]:
     return {} if manager is None else {FILE_MANAGER: manager}
 
 
-def quick_crossing(frames: Iterable[DataFrame]) -> dict[str, str]:
+def quick_crossing(frames: Iterable[DataFrame], exchange: Exchange) -> dict[str, str]:
     """How rows are transferred to Python.
 
     Spark ends an Arrow batch by its bytes, and measures them again for every row: more than half of the transfer cost
-    of narrow rows. Where all columns have a fixed width, a number of rows bounds the bytes as well.
+    of narrow rows. Where all columns have a fixed width, a number of rows bounds the bytes as well. The same number
+    bounds the pieces of a shuffle, which are larger than such rows.
     """
     widths = [_width(frame.schema) for frame in frames]
     if any(width is None for width in widths):
         return {}
     widest = max((width for width in widths if width is not None), default=1)
-    records = max(1, min(BATCH_RECORDS, BATCH_BYTES // max(1, widest)))
+    most = BATCH_RECORDS if exchange == "files" else BATCH_PIECES
+    records = max(1, min(most, BATCH_BYTES // max(1, widest)))
     return {RECORDS: str(records), BYTES: str(UNLIMITED)}
 
 

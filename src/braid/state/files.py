@@ -27,6 +27,7 @@ from braid.state.exclusive import ExclusiveWriter, exclusive_writer
 from braid.state.usage import count_read, count_record, count_write
 
 LOCAL_SCHEMES = ("", "file")
+FILESYSTEM_SCHEMES = (*LOCAL_SCHEMES, "hdfs")
 ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 KNOWN_SCHEMES = ("file", "s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 BUFFER_BYTES = 1 << 20
@@ -288,6 +289,11 @@ def scheme_of(location: str) -> str:
     """The scheme of a location; empty for a plain path."""
     found = SCHEME.match(location)
     return "" if found is None else found[1]
+
+
+def is_object_store(location: str) -> bool:
+    """Whether a location is on a store of objects, where every access is a request."""
+    return scheme_of(location) not in FILESYSTEM_SCHEMES
 
 
 def locate(location: str) -> tuple[Files, str]:

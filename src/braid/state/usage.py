@@ -19,7 +19,7 @@ class Usage:
 
     `seconds` and `cpu` are those inside task functions. Requests to storage are counted as they are made: those that
     read are opened or mapped files, listings and tests for existence; those that write create, rename or delete.
-    `moved_bytes` are those of the segments read that another slot wrote.
+    `moved_bytes` are those of the segments read that another slot wrote, and of the rows that it sent.
     """
 
     seconds: float = 0.0
@@ -68,6 +68,10 @@ class Meter:
         if (path, offset) not in self._segments:
             self._segments.add((path, offset))
             self._moved_bytes += 0 if self._is_own(path.rpartition("/")[2]) else length
+
+    def count_moved(self, length: int) -> None:
+        """Rows that another slot sent."""
+        self._moved_bytes += length
 
     def usage(self) -> Usage:
         return Usage(

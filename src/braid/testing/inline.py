@@ -6,6 +6,7 @@ that only the JVM can evaluate are refused.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -21,11 +22,13 @@ from braid.engine.sending.command_files import CommandSender, receive
 from braid.engine.tasks.functions import TaskFunction, task_function
 from braid.engine.tasks.ingest import run_ingest
 from braid.engine.tasks.metering import run_metered, slot_meter
+from braid.engine.tasks.shuffle import ShuffleTask, send_rows, store_rows
 from braid.engine.tasks.task import SlotTask, Task
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
 from braid.kernels.rows import Rows
+from braid.optimizer.exchange import Exchange
 from braid.plan.expressions import Expression
 from braid.plan.join import KEEP, JoinPlan, KeyPart
 from braid.plan.layout import Layout
@@ -33,14 +36,17 @@ from braid.plan.logical import LogicalPlan
 from braid.state.files import Files
 from braid.state.usage import Meter
 from braid.testing.failing import InjectedCrash
+from braid.testing.inline_shuffle import pieces_of, reordered
 
 R = TypeVar("R", bound=TaskReport)
 C = TypeVar("C", bound=Command[Any])
+T = TypeVar("T")
 Fate = Literal["once", "retried", "duplicated", "crash"]
 """The fate of a task.
 
 It runs once; its first report is lost and it runs again; a second attempt runs although the first one counts; or the
-whole process dies after it.
+whole process dies after it. An ingest task that sends its rows through a shuffle always has two attempts, and each slot
+reads one of them.
 """
 
 ROWS_PER_BATCH = 7
@@ -63,6 +69,7 @@ class InlineCluster:
         fate: Callable[[int], Fate] = lambda _: "once",
         rows_per_batch: int = ROWS_PER_BATCH,
         files: Files | None = None,
+        exchange: Exchange = "files",
     ) -> None:
         refuse_jvm(plan)
         self.slots = slots
@@ -75,6 +82,9 @@ class InlineCluster:
         self._sender = CommandSender(opened if files is None else files, path)
         self._fate = fate
         self._rows_per_batch = rows_per_batch
+        self._exchange = exchange
+        # A streaming plan keeps its partitions, whatever becomes of the slots.
+        self._partitions = slots
         self._attempts = 0
         self._batch: Mapping[str, pa.Table] | None = None
 
@@ -94,14 +104,34 @@ class InlineCluster:
     def ingest(self, command: IngestCommand) -> list[IngestReport]:
         if self._batch is None:
             raise RuntimeError("there is no batch to ingest")
-        texts = []
+        texts: list[str] = []
         numbers = {stream.name: stream.number for stream in self._plan.streams}
+        pass_on = self._write if self._exchange == "files" else self._shuffle
         with self._sender.sent(command, self.slots) as text:
             for name, table in self._batch.items():
-                for partition in range(self.ingest_tasks):
-                    share = table.take(pa.array(np.arange(partition, table.num_rows, self.ingest_tasks)))
-                    texts.append(self._run(partial(self._take, text, numbers[name], partition, share)))
+                places = (np.arange(first, table.num_rows, self.ingest_tasks) for first in range(self.ingest_tasks))
+                texts += pass_on(text, numbers[name], [table.take(pa.array(own)) for own in places])
         return read_reports(IngestReport, texts)
+
+    def _write(self, text: str, stream: int, shares: Sequence[pa.Table]) -> list[str]:
+        """Every ingest task writes a block."""
+        return [
+            self._run(partial(self._take, text, stream, partition, share)) for partition, share in enumerate(shares)
+        ]
+
+    def _shuffle(self, text: str, stream: int, shares: Sequence[pa.Table]) -> list[str]:
+        """Every ingest task sends its rows to the slots, and those store them."""
+        chance = random.Random(self.tasks)
+        sent: list[list[pa.Table]] = []
+        for partition, share in enumerate(shares):
+            first = self._try(partial(self._send, text, stream, partition, share, self._rows_per_batch))
+            other, cut = reordered(share, chance), chance.randint(1, self._rows_per_batch)
+            sent.append([first, self._try(partial(self._send, text, stream, partition, other, cut))])
+        texts = []
+        for slot in range(self._partitions):
+            pieces = pieces_of(slot, sent, chance)
+            texts += self._try(partial(self._store, text, stream, pieces))
+        return texts
 
     def run(self, command: Command[R]) -> list[R]:
         function = task_function(self._plan, command)
@@ -125,9 +155,22 @@ class InlineCluster:
     ) -> IngestReport | TaskFailure:
         meter = Meter()
         command = self._received(IngestCommand, text, partition, meter)
-        batches, task = self._flat(stream, share), Task(partition, attempt, "inline")
+        batches, task = self._flat(stream, share, self._rows_per_batch), Task(partition, attempt, "inline")
         work = partial(run_ingest, self._plan, stream, self._locations, command, task, batches)
         return run_metered(meter, work)
+
+    def _send(self, text: str, stream: int, partition: int, share: pa.Table, cut: int, attempt: int) -> pa.Table:
+        own = self._shuffle_task(text, stream, Task(partition, attempt, "inline"))
+        return pa.Table.from_batches(send_rows(own, self._flat(stream, share, cut)))
+
+    def _store(self, text: str, stream: int, pieces: list[pa.RecordBatch], attempt: int) -> list[str]:
+        # A task of the streaming plan does not know its slot.
+        return list(store_rows(self._shuffle_task(text, stream, Task(0, attempt, "inline")), iter(pieces)))
+
+    def _shuffle_task(self, text: str, stream: int, task: Task) -> ShuffleTask:
+        meter = Meter()
+        command = self._received(IngestCommand, text, task.slot, meter)
+        return ShuffleTask(self._plan, stream, self._locations, self._partitions, command, task, meter)
 
     def _slot(
         self, function: TaskFunction[R], kind: type[Command[R]], text: str, slot: int, attempt: int
@@ -138,23 +181,27 @@ class InlineCluster:
         return run_metered(meter, partial(function, task, command))
 
     def _run(self, work: Callable[[int], object]) -> str:
-        """One task, run as its fate says; reports are passed as text, as from Spark's workers."""
+        """One task; reports are passed as text, as from Spark's workers."""
+        return self._try(lambda attempt: report_text(work(attempt)))
+
+    def _try(self, work: Callable[[int], T]) -> T:
+        """One task, run as its fate says."""
         self.tasks += 1
         fate = self._fate(self.tasks)
-        report = self._attempt(work)
+        found = self._attempt(work)
         if fate == "crash":
             raise InjectedCrash(f"after task {self.tasks}")
         if fate == "retried":
             return self._attempt(work)
         if fate == "duplicated":
             self._attempt(work)
-        return report
+        return found
 
-    def _attempt(self, work: Callable[[int], object]) -> str:
+    def _attempt(self, work: Callable[[int], T]) -> T:
         self._attempts += 1
-        return report_text(work(self._attempts))
+        return work(self._attempts)
 
-    def _flat(self, stream: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _flat(self, stream: int, table: pa.Table, rows_per_batch: int) -> Iterator[pa.RecordBatch]:
         """The rows with flat names and what the JVM would add, in several batches."""
         logical = self._logical_plan.streams[stream]
         prefix = len(logical.name) + 1
@@ -173,7 +220,7 @@ class InlineCluster:
                 flat = flat.append_column(name, _hashes(part, side.expression, rows))
         if self._plan.pushed[stream]:
             flat = flat.append_column(KEEP, pa.array(self._selected(stream, rows)))
-        yield from flat.combine_chunks().to_batches(max_chunksize=self._rows_per_batch)
+        yield from flat.combine_chunks().to_batches(max_chunksize=rows_per_batch)
 
     def _selected(self, stream: int, rows: Rows) -> np.ndarray:
         keep = np.ones(rows.length, bool)

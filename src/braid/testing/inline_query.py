@@ -22,6 +22,7 @@ from braid.engine.restart.consistency import claim_for
 from braid.engine.restart.identity import identify, require_newest, settle
 from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
+from braid.optimizer.exchange import RequestedExchange, choose_exchange
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import Checkpoint
@@ -47,6 +48,7 @@ class InlineQuery:
         elasticity: Elasticity | None = None,
         ordering: Ordering | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
+        exchange: RequestedExchange = "files",
         accept_changed_functions: bool = False,
     ) -> None:
         files = LocalFiles() if files is None else files
@@ -60,7 +62,10 @@ class InlineQuery:
         self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
         locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
-        self.cluster = InlineCluster(logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files)
+        chosen = choose_exchange(exchange, plan, locations.checkpoint, slots).kind
+        self.cluster = InlineCluster(
+            logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files, chosen
+        )
         layout = (Auto() if strategy is None else strategy).layout(plan, slots)
         identity = settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")

@@ -261,11 +261,7 @@ def marks_after_flush(plan: JoinPlan, marks: Sequence[Mark], frontier_us: int | 
 
 def arrivals_of(reports: Sequence[IngestReport], now_ms: int) -> tuple[Arrival, ...]:
     """The arrival times of a step's stored rows, from the samples of its tasks."""
-    return tuple(
-        Arrival(now_ms, report.block.rows, report.times, report.stream)
-        for report in reports
-        if report.block is not None and report.times
-    )
+    return tuple(Arrival(now_ms, report.kept, report.times, report.stream) for report in reports if report.times)
 
 
 def arrival_logs_of(reports: Sequence[IngestReport]) -> tuple[ArrivalLog, ...]:

@@ -1,12 +1,13 @@
-"""Ingest: a task splits its rows into late and on-time rows, places and sorts them, and writes one block.
+"""Ingest: a task splits its rows into late and on-time rows, places them, and writes one block or passes them on.
 
-Memory is bounded: rows are read in chunks, and each chunk becomes segments of the task's block. All rows of a chunk
-count for the watermark before any row is filtered out.
+Memory is bounded: rows are read in chunks, and each chunk becomes segments of the task's block, or pieces for the slots
+(`shuffle.py`). All rows of a chunk count for the watermark before any row is filtered out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from braid.engine.tasks.task import Task
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
 from braid.plan.join import KEEP, JoinPlan, id_column
-from braid.state.blocks import BlockWriter
+from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.manifest import NumberSample
 from braid.state.order_state import ArrivalLog
 
@@ -46,19 +47,60 @@ def run_ingest(
     batches: Iterator[pa.RecordBatch],
 ) -> IngestReport:
     """One ingest task of a stream: write its rows, and report what was written."""
-    work = IngestTask(plan, stream, locations, command, task)
+    work = IngestTask(plan, stream, locations, command, task, UnitSegments(plan, stream, locations, command, task))
     try:
-        for chunk in _chunks(batches):
+        for chunk in chunks(batches):
             work.take(chunk)
     finally:
         report = work.close()
     return report
 
 
-class IngestTask:
-    """A task's rows of one stream on their way to a block, and to files of late rows and arrivals."""
+class Destination(Protocol):
+    """Where the rows go that are stored."""
+
+    def add(self, rows: Rows) -> None: ...
+    def close(self) -> WrittenBlock | None: ...
+
+
+class UnitSegments:
+    """A block with the rows of all units, which the slots gather in the probe job."""
 
     def __init__(self, plan: JoinPlan, stream: int, locations: Locations, command: IngestCommand, task: Task) -> None:
+        files, checkpoint = locations.open_checkpoint()
+        self._plan = plan
+        self._stream = stream
+        self._command = command
+        self._slot = task.slot
+        self._block = BlockWriter(files, f"{checkpoint}/blocks/{task.file_name(command, f'{stream}-')}.block")
+
+    def add(self, rows: Rows) -> None:
+        plan, stream, layout = self._plan, self._stream, self._command.layout
+        # Tasks of one step start at different units, and so do the chunks of a task.
+        salt = self._command.step + self._slot + len(self._block.segments)
+        placed = placed_rows(plan, layout, stream, rows, salt)
+        # Where routes depend on values, a slot sorts the rows of its units. Elsewhere all slots probe with all rows,
+        # and rows that are sorted here are compared with nearly the same stored ones.
+        segments = placed_segments if layout.by_value else sorted_segments
+        for segment in segments(plan, stream, rows, placed, layout.ranges is not None):
+            self._block.add(*segment)
+
+    def close(self) -> WrittenBlock | None:
+        return self._block.close()
+
+
+class IngestTask:
+    """A task's rows of one stream on their way to their destination, and to files of late rows and arrivals."""
+
+    def __init__(
+        self,
+        plan: JoinPlan,
+        stream: int,
+        locations: Locations,
+        command: IngestCommand,
+        task: Task,
+        destination: Destination,
+    ) -> None:
         self._plan = plan
         self._stream = plan.streams[stream]
         self._command = command
@@ -66,11 +108,12 @@ class IngestTask:
         self._types = column_types(plan, stream)
         files, checkpoint = locations.open_checkpoint()
         name = task.file_name(command, f"{stream}-")
-        self._block = BlockWriter(files, f"{checkpoint}/blocks/{name}.block")
+        self._destination = destination
         self._arrivals = BlockWriter(files, f"{checkpoint}/blocks/{name}.arrivals")
         late_path = f"{checkpoint}/staging/{name}.late.parquet"
         self._late = LateRowWriter(files, late_path, self._stream, command.step, command.watermarks[stream])
         self._rows = 0
+        self._kept = 0
         self._newest: int | None = None
         self._times: list[npt.NDArray[np.int64]] = []
         self._sample = KeySample(plan, stream)
@@ -121,11 +164,12 @@ class IngestTask:
             host=self._task.host,
             rows=self._rows,
             late_rows=self._late.rows,
+            kept=self._kept,
             newest_us=self._newest,
             times=self._sampled_times(),
             keys=self._sample.counts(),
             numbers=NumberSample() if self._numbers is None else self._numbers.sample(),
-            block=self._block.close(),
+            block=self._destination.close(),
             arrival_log=arrival_log,
             late_file=self._late.close(),
         )
@@ -167,23 +211,16 @@ class IngestTask:
         return keep
 
     def _store(self, rows: Rows) -> None:
-        plan, stream, layout = self._plan, self._stream.number, self._command.layout
-        keys = common_keys(plan, stream, rows)
+        self._kept += rows.length
+        keys = common_keys(self._plan, self._stream.number, rows)
         if keys is not None:
             self._sample.add(keys, rows)
-        # Tasks of one step start at different units, and so do the chunks of a task.
-        salt = self._command.step + self._task.slot + len(self._block.segments)
-        placed = placed_rows(plan, layout, stream, rows, salt)
         if self._numbers is not None:
             self._numbers.add(rows)
-        # Where routes depend on values, a slot sorts the rows of its units. Elsewhere all slots probe with all rows,
-        # and rows that are sorted here are compared with nearly the same stored ones.
-        segments = placed_segments if layout.by_value else sorted_segments
-        for segment in segments(plan, stream, rows, placed, layout.ranges is not None):
-            self._block.add(*segment)
+        self._destination.add(rows)
 
 
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches combined into chunks of bounded rows and bytes; longer ones are cut."""
     buffered = Buffer(CHUNK_ROWS)
     for batch in batches:

@@ -18,7 +18,7 @@ from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
 from braid.engine.tasks.lookup.reaching import reach_of
-from braid.engine.tasks.lookup.targets import Target, Targets
+from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
 from braid.engine.tasks.rank_index import open_rank_index
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.join import match
@@ -190,7 +190,7 @@ class SlotLookups:
     def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
         """Rows and bytes stored at each of this slot's units, the step's own included."""
         totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for block in self._stored_blocks:
+        for block in (block for block in self._stored_blocks if has_rows_of(block, self._owned)):
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
                 rows, size = totals[block.epoch, segment.unit]
                 totals[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)

@@ -24,13 +24,18 @@ StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
 """The unit and route of rows, the rows, their oldest and newest event time, and what they reach when they probe."""
 
 
-def placed_rows(plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int) -> Placed:
-    """The placement of rows; an intermediate result is placed like its first stream."""
+def placed_rows(
+    plan: JoinPlan, layout: Layout, number: int, rows: Rows, salt: int, hashes: Keys | None = None
+) -> Placed:
+    """The placement of rows; an intermediate result is placed like its first stream.
+
+    With `hashes` it does not depend on the positions of the rows.
+    """
     side, numbers = plan.members(number)[0], None
     routing = plan.streams[side].routing
     if layout.ranges is not None and routing is not None:
         numbers = range_values(routing, rows)
-    return store_at(layout, side, common_keys(plan, number, rows), rows.length, salt, numbers)
+    return store_at(layout, side, common_keys(plan, number, rows), rows.length, salt, numbers, hashes)
 
 
 def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:

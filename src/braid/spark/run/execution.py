@@ -26,7 +26,7 @@ from braid.spark.run.active_runs import replace_earlier_run
 from braid.spark.run.job import Job
 from braid.spark.run.opening import Opened, open_checkpoint
 from braid.spark.run.step_lock import StepLock
-from braid.spark.settings import applied, quick_crossing, quick_log
+from braid.spark.settings import applied, quick_crossing, quick_log, required_by
 from braid.spark.streaming.log import SPARK_DIRECTORY, last_commit, planned_rows
 from braid.spark.streaming.log_check import check_spark_log
 from braid.spark.streaming.sources import Sources, nothing_known
@@ -154,7 +154,8 @@ class Execution:
         if stage == "now":
             return explain_now(self._plan, self._standing(), self.state)
         job, slots = self._job, self._cluster.slots
-        return explain_query(job.logical_plan, self._plan, job.strategy, slots, stage, self._steps.manifest)
+        exchange = self._opened.exchange.describe()
+        return explain_query(job.logical_plan, self._plan, job.strategy, slots, stage, self._steps.manifest, exchange)
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
@@ -246,8 +247,9 @@ class Execution:
             writer = writer.queryName(job.name)
         if job.trigger:
             writer = writer.trigger(**job.trigger)
-        settings = quick_log(self._spark, job.checkpoint) | quick_crossing(job.frames)
-        with applied(self._spark, settings):
+        exchange = self._opened.exchange.kind
+        settings = quick_log(self._spark, job.checkpoint) | quick_crossing(job.frames, exchange)
+        with applied(self._spark, settings, required_by(exchange)):
             query = writer.start()
             if self._may_idle:
                 self._sources = Sources(query, job.frames)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering
+from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.logical import LogicalPlan
 from braid.spark.sinks.choice import ChosenSink
@@ -31,3 +32,4 @@ class Job:
     name: str | None
     retention_ms: int
     accept_changed_functions: bool = False
+    exchange: RequestedExchange = "auto"

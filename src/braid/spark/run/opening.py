@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from braid.engine.restart.consistency import claim_for
 from braid.engine.restart.identity import identify, require_newest, settle
 from braid.engine.sinks import Sink
+from braid.optimizer.exchange import ChosenExchange, choose_exchange
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.cluster import SparkCluster
@@ -38,6 +39,7 @@ class Opened:
     checkpoint: Checkpoint
     cluster: SparkCluster
     reports: DataFrame
+    exchange: ChosenExchange
     sink: Sink
     owner: Ownership
 
@@ -51,8 +53,9 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
     identity = find()
     plan, slots = identity.plan, slot_count(spark)
     layout = job.strategy.layout(plan, slots)
+    exchange = choose_exchange(job.exchange, plan, job.checkpoint, slots)
     job.sink.require_own(identity.id)
-    cluster = SparkCluster(spark, plan, job.sink.locations, slots)
+    cluster = SparkCluster(spark, plan, job.sink.locations, slots, exchange.kind)
     try:
         # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
         reports = cluster.source(job.frames)
@@ -63,4 +66,4 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
     except BaseException:  # Ctrl-C too: the cluster keeps blocks in Spark's memory until it is closed
         cluster.close()
         raise
-    return Opened(identity.id, plan, layout, checkpoint, cluster, reports, sink, owner)
+    return Opened(identity.id, plan, layout, checkpoint, cluster, reports, exchange, sink, owner)

@@ -43,6 +43,11 @@ OPTIONS = (
     Option("stepColumn", "the column of an aggregation's files that holds the step; empty for none"),
     Option("sharedPath", "true lets several queries write to one path"),
     Option("acceptChangedFunctions", "true lets a query continue with a changed Python function"),
+    Option(
+        "exchange",
+        "how rows reach their slots: 'files', 'shuffle', or 'auto', which is a shuffle where the checkpoint is on an "
+        "object store",
+    ),
     Option("compression", "how Parquet files are compressed", ("parquet",)),
     Option("numRows", "how many rows of a step the console shows", ("console",)),
     Option("truncate", "whether, or at how many characters, the console cuts values", ("console",)),

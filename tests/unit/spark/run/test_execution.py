@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 from braid.optimizer.build import build_plan
+from braid.optimizer.exchange import ChosenExchange
 from braid.optimizer.strategies import Auto
 from braid.spark.run.execution import Execution
 from braid.spark.run.job import Job
@@ -25,7 +26,8 @@ def test_the_constructor_starts_nothing(tmp_path: Path) -> None:
     spark, cluster, sink, reports = Mock(), Mock(), Mock(), Mock()
     checkpoint = Checkpoint(LocalFiles(), str(tmp_path))
     owner = Ownership(checkpoint.files, checkpoint.path, "a run", 1)
-    opened = Opened("an id", plan, Auto().layout(plan, 2), checkpoint, cluster, reports, sink, owner)
+    exchange = ChosenExchange("files", "by a test")
+    opened = Opened("an id", plan, Auto().layout(plan, 2), checkpoint, cluster, reports, exchange, sink, owner)
     trigger = {"availableNow": True}
     job = Job(draft.logical_plan(), Auto(), None, None, True, [], str(tmp_path), sink, trigger, "a name", 1000)
     before = threading.enumerate()

@@ -10,7 +10,7 @@ import numpy as np
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.reaching import reach_of
-from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets
+from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_rows_of
 from braid.engine.tasks.segments import SegmentStore, joined_types, possible_rows
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
@@ -143,7 +143,8 @@ class Arrivals:
         """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
         layout, newest = self._layouts[block.epoch], self._command.layouts[-1]
         gathered = block.file in self._gathered
-        if gathered and self._stays_local and wanted.routes is not None:
+        other = gathered or not has_rows_of(block, self._owned)
+        if other and self._stays_local and wanted.routes is not None:
             return  # all rows of these routes are in this slot's own block
         alike = block.epoch == newest.epoch
         if wanted.routes is None:

@@ -36,6 +36,11 @@ class Target:
     segments: tuple[Visited, ...]
 
 
+def has_rows_of(block: Block, owned: Mapping[int, Mapping[int, Unit]]) -> bool:
+    """Whether a block may have rows of these units, by epoch and number."""
+    return block.units is None or not owned[block.epoch].keys().isdisjoint(block.units)
+
+
 class Targets:
     """The segments of one slot that a step's rows may look up; `owned` has its units by epoch and number."""
 
@@ -107,7 +112,7 @@ class Targets:
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of older layouts only the primary copies."""
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
-        if block.units is not None and not owned.keys() & set(block.units):
+        if not has_rows_of(block, self._owned):
             return
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
         for segment in self._store.reader(block.file).segments_of(owned):
