@@ -89,7 +89,7 @@ SIZES: dict[Size, Sizes] = {
         limit_seconds=120.0,
     ),
 }
-GROWTH_STEPS, GROWTH_COUNTED = 6, 3
+GROWTH_STEPS, GROWTH_COUNTED = 8, 3
 KINDS: tuple[Kind, ...] = ("equality", "band", "nested loop")
 
 

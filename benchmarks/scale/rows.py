@@ -59,18 +59,19 @@ class Join:
         by_key, by_value = equal(r["k"], s["k"]), within(r["v"], s["v"], constant(0.5, "double"))
         return draft.on(by_key if self.kind == "equality" else by_value).logical_plan()
 
-    def tables(self, step: int) -> dict[str, pa.Table]:
-        """The rows of a step, the same for the same join."""
+    def tables(self, step: int, share: float = 1.0) -> dict[str, pa.Table]:
+        """The rows of a step, the same for the same join; or a share of so many rows, from the same ranges."""
         chance = np.random.default_rng([self.seed, step])
-        return {name: self._table(chance, step) for name in STREAMS}
+        rows = max(1, round(self.rows * share))
+        return {name: self._table(chance, step, rows) for name in STREAMS}
 
-    def _table(self, chance: np.random.Generator, step: int) -> pa.Table:
-        times = np.sort(chance.integers(step * STEP_US, (step + 1) * STEP_US, self.rows))
+    def _table(self, chance: np.random.Generator, step: int, rows: int) -> pa.Table:
+        times = np.sort(chance.integers(step * STEP_US, (step + 1) * STEP_US, rows))
         return pa.table(
             {
                 "ts": pa.array(times, pa.timestamp("us", "UTC")),
-                "k": pa.array(chance.integers(0, max(1, round(self.extent)), self.rows)),
-                "v": pa.array(chance.random(self.rows) * self.extent),
-                "w": pa.array(chance.random(self.rows) * self.extent),
+                "k": pa.array(chance.integers(0, max(1, round(self.extent)), rows)),
+                "v": pa.array(chance.random(rows) * self.extent),
+                "w": pa.array(chance.random(rows) * self.extent),
             }
         )

@@ -44,20 +44,19 @@ def skewed_values(chance: np.random.Generator, rows: int) -> np.ndarray:
 def measure_skew(strategy: str, rows: int, steps: int) -> dict[str, Any]:
     """The fullest unit after some steps, as a multiple of the even share of its side."""
     clock, chance = ManualClock(0), np.random.default_rng(7)
-    try:
-        chosen = strategy_of(strategy)
-    except BraidError as error:
-        return {"strategy": strategy, "error": error.message}
     with tempfile.TemporaryDirectory(prefix="braid-scale-") as directory:
-        query = InlineQuery(
-            skewed_plan(),
-            directory,
-            strategy=chosen,
-            slots=SLOTS,
-            ingest_tasks=SLOTS,
-            clock=clock,
-            rows_per_batch=10_000,
-        )
+        try:
+            query = InlineQuery(
+                skewed_plan(),
+                directory,
+                strategy=strategy_of(strategy),
+                slots=SLOTS,
+                ingest_tasks=SLOTS,
+                clock=clock,
+                rows_per_batch=10_000,
+            )
+        except BraidError as error:
+            return {"strategy": strategy, "error": error.message}
         progress: dict[str, Any] = {}
         for step in range(steps):
             times = np.sort(chance.integers(step * STEP_US, (step + 1) * STEP_US, rows))
