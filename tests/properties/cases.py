@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -28,12 +29,16 @@ from braid.testing import (
     answer,
     on_time_rows,
 )
+from braid.testing.drafts import arrow_type
 from braid.testing.oracle import comparable
 from tests.properties.predicates import COLUMNS, Predicate, random_predicates
 
 HUGE = (2**62, -(2**62), 2**53 + 1)
 TRICKY = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1e300, -1e300)
 
+# At the ends of their types, and beyond 64 bits.
+PRICES = (10**10 - 1, 1 - 10**10, 10**9 + 5)
+AMOUNTS = (10**27, -(10**27), 10**27 + 500, 2**63, -(2**63), 2**64)
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -102,18 +107,8 @@ class Case:
 
 
 def to_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    types = {"ts": pa.timestamp("us", "UTC"), **{name: ARROW[type] for name, type in COLUMNS.items()}}
+    types = {"ts": pa.timestamp("us", "UTC"), **{name: arrow_type(type) for name, type in COLUMNS.items()}}
     return pa.table({name: pa.array([row[name] for row in rows], type) for name, type in types.items()})
-
-
-ARROW = {
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "float": pa.float32(),
-    "string": pa.string(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
 
 
 def results_of(case: Case, table: pa.Table) -> Counter[tuple[Any, ...]]:
@@ -241,6 +236,8 @@ def _row(chance: random.Random, time: int | None, number: int, keys: int) -> dic
         "f": sometimes_null(float(np.float32(chance.choice(TRICKY[:5]) if tricky else 0.1 * chance.randint(-9, 9)))),
         "s": sometimes_null(chance.choice(("", "a", "b", "ß", "aa")[: keys + 1])),
         "u": sometimes_null(chance.randint(0, 20)),
+        "m": sometimes_null(Decimal(chance.choice(PRICES) if tricky else chance.randint(-8, 8) * 5).scaleb(-2)),
+        "w": sometimes_null(Decimal(chance.choice(AMOUNTS) if tricky else chance.randint(-8, 8) * 500).scaleb(-4)),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +30,12 @@ from braid.testing import (
     within,
 )
 
-COLUMNS = {"id": "int", "k": "int", "j": "bigint", "x": "double", "f": "float", "s": "string", "u": "timestamp"}
+COLUMNS = {
+    "id": "int", "k": "int", "j": "bigint", "x": "double", "f": "float", "s": "string", "u": "timestamp",
+    "m": "decimal(10,2)", "w": "decimal(38,4)",
+}  # fmt: skip
+
+EXACT = Context(prec=60)
 
 Make = Callable[[dict[str, DraftStream]], Expression]
 
@@ -76,12 +82,12 @@ def _equality(left: str, right: str, mine: str, theirs: str) -> Predicate:
 
 
 def _any_equality(chance: random.Random, left: str, right: str) -> Predicate:
-    column = chance.choice(("k", "j", "x", "f", "s", "u"))
+    column = chance.choice(("k", "j", "x", "f", "s", "u", "m", "w"))
     return _equality(left, right, column, column)
 
 
 def _null_safe(chance: random.Random, left: str, right: str) -> Predicate:
-    column = chance.choice(("k", "s", "x"))
+    column = chance.choice(("k", "s", "x", "w"))
     return Predicate(
         f"{left}.{column} <=> {right}.{column}",
         lambda s: equal_or_both_null(s[left][column], s[right][column]),
@@ -113,8 +119,26 @@ def _band(chance: random.Random, left: str, right: str) -> Predicate:
     )
 
 
+def _decimal_band(chance: random.Random, left: str, right: str) -> Predicate:
+    """A band of decimals: of one column, or of two with other digits, which are looked up as doubles."""
+    mine, theirs = chance.choice((("m", "m"), ("m", "w"), ("w", "m"), ("w", "w")))
+    cents = chance.choice((0, 5, 100))
+
+    def holds(a: dict[str, Any], b: dict[str, Any]) -> bool | None:
+        if a[mine] is None or b[theirs] is None:
+            return None
+        difference = EXACT.subtract(a[mine], b[theirs])
+        return bool(difference.copy_abs() <= Decimal(cents) / 100)
+
+    return Predicate(
+        f"abs({left}.{mine} - {right}.{theirs}) <= {cents / 100}",
+        lambda s: within(s[left][mine], s[right][theirs], constant(cents, "decimal(4,2)")),
+        Condition((left, right), holds),
+    )
+
+
 def _inequality(chance: random.Random, left: str, right: str) -> Predicate:
-    column, strict = chance.choice(("k", "j", "x", "f", "s", "u")), chance.random() < 0.5
+    column, strict = chance.choice(("k", "j", "x", "f", "s", "u", "m", "w")), chance.random() < 0.5
     make = less if strict else less_or_equal
     return Predicate(
         f"{left}.{column} {'<' if strict else '<='} {right}.{column}",
@@ -187,7 +211,7 @@ def _three(first: str, second: str, third: str) -> Predicate:
     )
 
 
-KINDS = (_any_equality, _null_safe, _coalesced, _band, _band, _inequality, _interval, _theta, _sum_band)
+KINDS = (_any_equality, _null_safe, _coalesced, _band, _band, _decimal_band, _inequality, _interval, _theta, _sum_band)
 
 
 def _is_nan(value: Any) -> bool:

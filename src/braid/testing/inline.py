@@ -27,9 +27,10 @@ from braid.engine.tasks.task import SlotTask, Task
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
+from braid.kernels.expressions.wide_integers import widened
 from braid.kernels.rows import Rows
 from braid.optimizer.exchange import Exchange
-from braid.plan.expressions import Expression
+from braid.plan.expressions import Expression, decimal_digits
 from braid.plan.join import KEEP, JoinPlan, KeyPart
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
@@ -246,7 +247,11 @@ def refuse_jvm(plan: JoinPlan) -> None:
 def _hashes(part: KeyPart, expression: Expression, rows: Rows) -> pa.Array:
     """A 64-bit hash of each value; NULL hashes like a value where NULLs match, and is NULL where they do not."""
     hashes = []
-    for value in _values(evaluate(expression, rows.vector), rows.length):
+    vector = evaluate(expression, rows.vector)
+    if decimal_digits(expression.type):
+        # Equal decimals of two batches hash alike, although one batch may have its values in fewer bits.
+        vector = Vector(widened(vector.values), vector.valid)
+    for value in _values(vector, rows.length):
         absent = value is None and not part.null_safe
         hashes.append(None if absent else xxhash.xxh3_64_intdigest(repr(value).encode()) - (1 << 63))
     return pa.array(hashes, pa.int64())
