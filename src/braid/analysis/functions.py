@@ -12,7 +12,7 @@ from braid.analysis.catalyst import Node
 from braid.analysis.rules import Translation, require
 from braid.analysis.times import TIME_RULES
 from braid.kernels.expressions.evaluate import can_raise
-from braid.plan.expressions import Call, Expression, Function, decimal_digits
+from braid.plan.expressions import Call, Expression, Function
 
 _OF_DOUBLES: dict[str, Function] = {
     "Sin": "sin", "Cos": "cos", "Tan": "tan", "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh",
@@ -33,8 +33,6 @@ _WHOLE: Mapping[str, Function] = {"Floor": "floor", "Ceil": "ceil"}
 # Functions of java.lang.Math that are StrictMath's up to Java 23; later ones replace some by code of the platform.
 _STRICT_ON_KNOWN_JVMS = frozenset({"Asin", "Acos", "Atan", "Atan2", "Sinh", "Cosh", "Tanh", "Cbrt", "Hypot"})
 NEWEST_KNOWN_JAVA = 23
-# Decimals of more digits are pairs of words.
-_SHORT_DECIMAL = 18
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -51,7 +49,6 @@ def _of_one_type(translation: Translation, node: Node) -> Expression:
     """A function whose arguments and result have the same type."""
     arguments = translation.all(node)
     require(all(argument.type == node.type and not can_raise(argument) for argument in arguments))
-    require((decimal_digits(node.type) or (0, 0))[0] <= _SHORT_DECIMAL)
     return Call(_OF_ONE_TYPE[node.kind], arguments, node.type)
 
 

@@ -98,6 +98,19 @@ def test_operations_are_exact(function: Function) -> None:
         assert_like(call, {"a": arrow(ones, left), "b": arrow(twos, right)}, exact, bad)
 
 
+def test_a_quotient_just_below_one_half_is_rounded_down() -> None:
+    """Spark rounds to 39 fractional digits first; this divisor is the longest for which that makes no difference."""
+    divisor = 10**17 - 1
+    dividend = (divisor // 2 * pow(10**18, -1, divisor)) % divisor
+    columns = {
+        "a": arrow([Decimal(dividend).scaleb(-4)], (18, 4)),
+        "b": arrow([Decimal(divisor)], (17, 0)),
+    }
+    call = Call("divide", (column("a", (18, 4)), column("b", (17, 0))), "decimal(36,22)")
+    assert is_proven(call)
+    assert outcome(call, columns, 1) == [Decimal("0.0000949999999999999999")], "this is what Spark returns"
+
+
 def test_comparisons_and_lists() -> None:
     generator = random.Random(SEED)
     for _ in range(40):

@@ -127,4 +127,5 @@ class Targets:
                 return opened.largest
         if routing is None:
             return 0.0
-        return float(np.abs(range_values(routing, segment.rows).astype(np.float64)).max(initial=0.0))
+        numbers = np.abs(range_values(routing, segment.rows).astype(np.float64))
+        return float(np.fmax.reduce(numbers, initial=0.0))
