@@ -19,6 +19,7 @@ from braid.analysis.implied import implied_bounds
 from braid.analysis.raising import may_raise
 from braid.analysis.references import RESULT_TIME, AnalyzedStream, quote, references
 from braid.analysis.resolution import Analyzed, Resolver, leaves, unsupported
+from braid.analysis.texts import has_case, possible_in_ascii
 from braid.analysis.times import counts_time
 from braid.analysis.translate import TooDeep, translate, widens_exactly
 from braid.errors import (
@@ -134,9 +135,8 @@ class Analyzer:
         raises = may_raise(analyzed.resolved)
         possible = None
         if expression is not None and has_approximate(expression):
-            reason = "its last bits depend on the JVM"
-            possible = expression if can_enclose(expression) and not raises else None
-            expression = None
+            possible, reason = _in_intervals(expression) if not has_case(expression) else _in_ascii(expression)
+            possible, expression = None if raises else possible, None
         return Conjunct(
             written=text,
             sql=analyzed.sql,
@@ -267,6 +267,17 @@ def require_few(conjuncts: int) -> None:
             "Each is analysed, and those that Spark evaluates are one filter, which it plans with a limited stack.",
             "put comparisons with constants into lists, as in o.k NOT IN (1, 2, 3), or filter a stream's DataFrame.",
         )
+
+
+def _in_intervals(predicate: Expression) -> tuple[Expression | None, str]:
+    """What workers can say about a predicate of approximate numbers, and why not more."""
+    return predicate if can_enclose(predicate) else None, "its last bits depend on the JVM"
+
+
+def _in_ascii(predicate: Expression) -> tuple[Expression | None, str]:
+    """What workers can say about a predicate with `lower` or `upper`, and why not more."""
+    possible = possible_in_ascii(predicate)
+    return None if has_approximate(possible) else possible, "letters beyond ASCII depend on the JVM"
 
 
 def _null(analyzed: Analyzed) -> Conjunct:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from braid.analysis.catalyst import Node
 from braid.analysis.rules import Translation, require
+from braid.analysis.texts import TEXT_RULES
 from braid.analysis.times import TIME_RULES
 from braid.kernels.expressions.evaluate import can_raise
 from braid.plan.expressions import Call, Expression, Function
@@ -66,4 +67,5 @@ FUNCTION_RULES: Mapping[str, Callable[[Translation, Node], Expression]] = {
     **dict.fromkeys(_SIGNATURES, _function),
     **dict.fromkeys(_OF_ONE_TYPE, _of_one_type),
     **TIME_RULES,
+    **TEXT_RULES,
 }

@@ -48,7 +48,8 @@ _ARITHMETIC: dict[str, Function] = {"Add": "add", "Subtract": "subtract", "Multi
 _SIGNS: dict[str, Function] = {"UnaryMinus": "negate", "Abs": "abs"}
 _FROM_INSTANTS: dict[str, Function] = {"bigint": "unix_seconds", "double": "unix_double"}
 _WRAPPERS = frozenset({
-    "Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias", "Extract"
+    "Between", "DatetimeSub", "Nvl", "Nvl2", "EqualNull", "NullIf", "UnaryPositive", "Alias", "Extract",
+    "StringTrimBoth",
 })  # fmt: skip
 
 

@@ -27,11 +27,13 @@ Function: TypeAlias = OneOf[
     "hour", "minute", "second", "second_with_fraction", "date", "local_date", "local_clock", "truncate_date",
     "truncate_time", "days_between", "add_days", "subtract_days", "unix_date", "unix_micros", "unix_millis",
     "unix_seconds", "unix_timestamp", "unix_double",
+    "length", "octet_length", "bit_length", "substring", "concat", "starts_with", "ends_with", "contains", "trim",
+    "trim_left", "trim_right", "lower", "upper", "ascii_lower", "ascii_upper", "is_ascii", "levenshtein",
     "power", "cbrt", "hypot", "exp", "expm1", "log", "log2", "log10", "log1p", "log_base",
 ]  # fmt: skip
 
-APPROXIMATE = frozenset({"sin", "cos", "tan"})
-"""Functions whose last bits depend on the JVM: only intervals around their values are known."""
+APPROXIMATE = frozenset({"sin", "cos", "tan", "lower", "upper"})
+"""Functions that depend on the JVM: the last bits of numbers, and the letters that have a case."""
 
 
 @dataclass(frozen=True)

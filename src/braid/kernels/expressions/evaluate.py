@@ -16,27 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from braid.kernels.expressions import (
-    arithmetic,
-    dates,
-    decimals,
-    exponentials,
-    logarithms,
-    logic,
-    numbers,
-    powers,
-    trigonometry,
-    wide_integers,
-    zones,
-)
+from braid.kernels.expressions import arithmetic, dates, decimals, logic, numbers, strings, wide_integers, zones
 from braid.kernels.expressions.raising import can_raise, floating, is_of_decimals, is_of_times
+from braid.kernels.expressions.strict_math import exponentials, logarithms, powers, trigonometry
 from braid.kernels.expressions.vectors import TEXT_TYPES, Mask, Vector, both_valid, constant_vector, to_vector
 from braid.plan.expressions import Call, Column, Constant, Expression, Function, decimal_digits, walk
 
 __all__ = ["Evaluator", "Vector", "can_raise", "evaluate", "is_true", "shared_calls", "tileable", "to_vector"]
 
 _ALLOCATING = frozenset({"add", "subtract", "multiply", "divide", "remainder", "sqrt"})
-_FAMILIES = (numbers, exponentials, logarithms, powers, trigonometry, dates, zones)
+_FAMILIES = (numbers, exponentials, logarithms, powers, trigonometry, dates, zones, strings)
 
 
 class Evaluator:

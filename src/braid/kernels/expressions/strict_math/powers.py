@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from braid.kernels.expressions.exponentials import EXP
-from braid.kernels.expressions.vectors import Vector, both_valid
-from braid.kernels.expressions.words import (
+from braid.kernels.expressions.strict_math.exponentials import EXP
+from braid.kernels.expressions.strict_math.words import (
     Doubles,
     from_high_word,
     high_word,
@@ -19,6 +18,7 @@ from braid.kernels.expressions.words import (
     with_high_word,
     without_low_word,
 )
+from braid.kernels.expressions.vectors import Vector, both_valid
 from braid.plan.expressions import Function
 
 _L = (

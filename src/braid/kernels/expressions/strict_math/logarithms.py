@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from braid.kernels.expressions.exponentials import LN2_HIGH, LN2_LOW
+from braid.kernels.expressions.strict_math.exponentials import LN2_HIGH, LN2_LOW
+from braid.kernels.expressions.strict_math.words import Doubles, high_word, polynomial, with_high_word
 from braid.kernels.expressions.vectors import Mask, Vector, both_valid
-from braid.kernels.expressions.words import Doubles, high_word, polynomial, with_high_word
 from braid.plan.expressions import Function
 
 _LOG = (

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from braid.kernels.expressions.strict_math.words import (
+    Doubles,
+    from_high_word,
+    polynomial,
+    scaled_by_exponent,
+    size_word,
+)
 from braid.kernels.expressions.vectors import Vector
-from braid.kernels.expressions.words import Doubles, from_high_word, polynomial, scaled_by_exponent, size_word
 from braid.plan.expressions import Function
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from braid.kernels.expressions.strict_math.words import Doubles, polynomial, size_word, without_low_word
 from braid.kernels.expressions.vectors import Vector, both_valid
-from braid.kernels.expressions.words import Doubles, polynomial, size_word, without_low_word
 from braid.plan.expressions import Function
 
 _PI, _PI_LOW = 3.14159265358979311600e00, 1.2246467991473531772e-16

@@ -1,0 +1,1 @@
+"""Functions of doubles with the bits of Java's StrictMath."""
