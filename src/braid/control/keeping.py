@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from braid.control.compaction import Compaction
-from braid.control.merging import due_merges, due_moves
-from braid.control.watermarks import is_expired, lookup_marks
+from braid.control.merging import due_merges, due_moves, latest, oldest_useful
+from braid.control.watermarks import lookup_marks
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Manifest, Merge
@@ -19,12 +19,14 @@ def split_expired(
 ) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """The blocks that may still be needed under these watermarks, and those that are not."""
     marks, outranked = useful_marks(manifest, watermarks), outranked_below(manifest)
+    limits: dict[int, int | None] = {}
     live: list[Block] = []
     expired: list[Block] = []
     for block in manifest.blocks:
-        by_time = is_expired(plan, block.stream, block.max_time, marks)
-        by_rank = block.max_time < outranked.get(block.stream, block.max_time)
-        (expired if not block.buffered and (by_time or by_rank) else live).append(block)
+        if block.stream not in limits:
+            limits[block.stream] = latest(oldest_useful(plan, block.stream, marks), outranked.get(block.stream))
+        limit = limits[block.stream]
+        (live if block.buffered or limit is None or block.max_time >= limit else expired).append(block)
     return tuple(live), tuple(expired)
 
 

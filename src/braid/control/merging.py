@@ -60,7 +60,7 @@ def due_merges(
     parts = [part for group in groups for part in _limited(group, largest)]
     for group in sorted(parts, key=_rows):
         stream, buffered = group[0].stream, group[0].buffered
-        oldest = None if buffered else _latest(oldest_useful(plan, stream, watermarks), outranked.get(stream))
+        oldest = None if buffered else latest(oldest_useful(plan, stream, watermarks), outranked.get(stream))
         due.append(Merge(stream, tuple(block.file for block in group), group[0].epoch, oldest, buffered=buffered))
     return due
 
@@ -118,14 +118,15 @@ def _due_groups(
 ) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
+    closed = [_reached(plan, stream, watermarks) for stream in range(len(periods))]
     for block in blocks:
         if 2 * block.rows > largest(block.stream):
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
         family = (block.stream, block.epoch, block.units, block.buffered, number)
-        marks = [watermarks[member] for member in plan.members(block.stream)]
-        if period is not None and all(mark is not None and mark >= (number + 1) * period for mark in marks):
+        until = closed[block.stream]
+        if period is not None and until is not None and until >= (number + 1) * period:
             by_period[family].append(block)
         else:
             by_tier[(*family, _tier(block.rows))].append(block)
@@ -146,6 +147,13 @@ def _limited(group: list[Block], largest: Callable[[int], int]) -> Iterator[list
         yield part
 
 
+def _reached(plan: JoinPlan, stream: int, watermarks: Sequence[int | None]) -> int | None:
+    """The time that all watermarks of a stream or intermediate result have reached; None: none."""
+    marks = [watermarks[member] for member in plan.members(stream)]
+    known = [mark for mark in marks if mark is not None]
+    return min(known) if len(known) == len(marks) else None
+
+
 def _rows(group: list[Block]) -> int:
     return sum(block.rows for block in group)
 
@@ -158,5 +166,6 @@ def _tier(rows: int) -> int:
     return tier
 
 
-def _latest(first: int | None, second: int | None) -> int | None:
+def latest(first: int | None, second: int | None) -> int | None:
+    """The later of two limits; None is no limit."""
     return second if first is None else first if second is None else max(first, second)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -73,12 +73,14 @@ def add_counts(before: KeyCounts, sampled: Iterable[KeyCounts]) -> KeyCounts:
     taken = [counts for counts in sampled if counts.rows]
     if not taken:
         return before
-    found = {key.key: replace(key, rows=key.rows * DECAY) for key in before.keys}
+    rows = {key.key: key.rows * DECAY for key in before.keys}
+    texts = {key.key: key.text for key in before.keys}
     for key in (key for counts in taken for key in counts.keys):
-        known = found.get(key.key, replace(key, rows=0.0))
-        found[key.key] = replace(known, rows=known.rows + key.rows)
-    kept = sorted(found.values(), key=lambda key: (-key.rows, key.key))[:KEPT_KEYS]
-    return KeyCounts(before.rows * DECAY + sum(counts.rows for counts in taken), tuple(kept))
+        rows[key.key] = rows.get(key.key, 0.0) + key.rows
+        texts.setdefault(key.key, key.text)
+    kept = sorted(rows, key=lambda key: (-rows[key], key))[:KEPT_KEYS]
+    counted = tuple(FrequentKey(key, texts[key], rows[key]) for key in kept)
+    return KeyCounts(before.rows * DECAY + sum(counts.rows for counts in taken), counted)
 
 
 def hot_keys(layout: Layout, counts: Sequence[KeyCounts]) -> tuple[HotKey, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from braid.engine.reports import UnitCounts
 from braid.placement.ranges import Span, span_of
@@ -19,13 +20,7 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[U
 
     Rows stored under an older layout count where the newest one would place them.
     """
-    newest = layouts[-1]
-    places = {
-        (layout.epoch, unit.number): (unit.streams[0], _successors(layout, newest, unit.streams[0], unit.group))
-        for layout in layouts
-        if layout.kind == newest.kind == "biclique"
-        for unit in units_of(layout, len(plan.streams))
-    }
+    places = _places(tuple(layouts), len(plan.streams))
     loads: dict[tuple[int, int], float] = defaultdict(float)
     seen: set[tuple[int, int]] = set()
     for unit in counts:
@@ -38,15 +33,29 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[U
     return tuple(Load(stream, group, round(size)) for (stream, group), size in sorted(loads.items()))
 
 
+@lru_cache(maxsize=16)
+def _places(layouts: tuple[Layout, ...], streams: int) -> dict[tuple[int, int], tuple[int, list[int]]]:
+    """The stream of each unit, and the subgroups of the newest layout that have its keys."""
+    newest = layouts[-1]
+    return {
+        (layout.epoch, unit.number): (unit.streams[0], _successors(layout, newest, unit.streams[0], unit.group))
+        for layout in layouts
+        if layout.kind == newest.kind == "biclique"
+        for unit in units_of(layout, streams)
+    }
+
+
 def _successors(older: Layout, newest: Layout, stream: int, group: int) -> list[int]:
     """The subgroups of the newest layout that have the keys, or numbers, of a subgroup of an older one."""
     groups = range(newest.groups[stream])
+    if older.epoch == newest.epoch:
+        return [group]
     if newest.ranges is not None or older.ranges is not None:
         known = span_of(older, stream, group)
         spans = [(successor, span_of(newest, stream, successor)) for successor in groups]
         return [n for n, span in spans if known is None or span is None or _overlap(known, span)]
     shared = math.gcd(older.groups[stream], newest.groups[stream])
-    return [successor for successor in groups if successor % shared == group % shared]
+    return list(groups[group % shared :: shared])
 
 
 def _overlap(first: Span, second: Span) -> bool:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from braid import errors
 from braid.control.fanouts import LookupCounts
 from braid.errors import BraidError
-from braid.plan.typed_json import from_json, to_text
+from braid.plan.typed_json import from_json, to_rows
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
@@ -179,7 +179,7 @@ class RankReport(SlotReport):
 
 
 def report_text(report: object) -> str:
-    return to_text({FAILURE if isinstance(report, TaskFailure) else REPORT: report})
+    return to_rows({FAILURE if isinstance(report, TaskFailure) else REPORT: report})
 
 
 def read_reports(kind: type[R], texts: Iterable[str]) -> list[R]:

@@ -38,7 +38,7 @@ def apply(before: T, changed: dict[str, Any]) -> T:
 def _change(hint: Any, old: Any, new: Any) -> dict[str, Any]:
     if inner_dataclass(hint) is not None and old is not None and new is not None:
         return {FIELDS: difference(old, new)}
-    if is_packable(hint) and get_args(hint)[0] is not str and old and new:
+    if is_packable(hint) and get_args(hint)[0] not in (str, float) and old and new:
         places = {id(entry): place for place, entry in enumerate(old)}
         kept = [places.get(id(entry), ABSENT) for entry in new]
         writer = ColumnWriter()

@@ -1,16 +1,20 @@
 """Frozen dataclasses as JSON in which long tuples are packed columns (`packing.py`).
 
-Where a field is a tuple of flat dataclasses or of texts, and long, its entries are packed as one column for each of
-their fields. Everything else is plain JSON. The reader goes by the type hints, as in `plan/typed_json.py`.
+Where a field is a long tuple of texts, fractions or dataclasses of such, its entries are packed as one column for each
+of their fields. Everything else is plain JSON. The reader goes by the type hints, as in `plan/typed_json.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import islice, repeat
+from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from braid.plan.typed_json import from_json
 from braid.state.packing import ColumnReader, ColumnWriter
@@ -52,14 +56,18 @@ def expand_field(hint: Any, content: Any) -> Any:
 
 @cache
 def is_packable(hint: Any) -> bool:
-    """Whether it is a tuple of texts, or of dataclasses that have only numbers, texts and tuples of numbers."""
+    """Whether it is a tuple, of any length, of entries that can be packed."""
     arguments = get_args(hint)
     if get_origin(hint) is not tuple or len(arguments) != 2 or arguments[1] is not Ellipsis:
         return False
-    entry = arguments[0]
-    if entry is str:
+    return _is_entry(arguments[0])
+
+
+def _is_entry(kind: Any) -> bool:
+    """Texts, fractions, and dataclasses of numbers, texts, and tuples that can be packed."""
+    if kind is str or kind is float:
         return True
-    return is_dataclass(entry) and all(field in COLUMNS for field in field_types(entry).values())
+    return is_dataclass(kind) and all(hint in COLUMNS or is_packable(hint) for hint in field_types(kind).values())
 
 
 def field_types(kind: Any) -> dict[str, Any]:
@@ -82,26 +90,61 @@ def inner_dataclass(hint: Any) -> Any:
     return hint if is_dataclass(hint) else None
 
 
-def pack(kind: type[Any], values: Sequence[Any]) -> str:
-    """The entries of a tuple, as one column for each of their fields."""
+def pack(kind: type[Any], values: Sequence[Any], zeroed: Collection[str] = ()) -> str:
+    """The entries of a tuple, as one column for each of their fields; the numbers of the `zeroed` fields as zeros."""
     writer = ColumnWriter()
-    if kind is str:
-        writer.texts(values)
-    else:
-        for name, hint in field_types(kind).items():
-            COLUMNS[hint][0](writer, [getattr(value, name) for value in values])
+    _write_entries(writer, kind, values, zeroed)
     return writer.to_text()
 
 
-def unpack(kind: type[T], text: str) -> tuple[T, ...]:
-    reader = ColumnReader.of_text(text)
+def _write_entries(writer: ColumnWriter, kind: Any, values: Sequence[Any], zeroed: Collection[str] = ()) -> None:
     if kind is str:
-        return cast("tuple[T, ...]", tuple(reader.texts()))
-    columns = [COLUMNS[hint][1](reader) for hint in field_types(kind).values()]
-    return tuple(kind(*row) for row in zip(*columns, strict=True))
+        writer.texts(values)
+        return
+    if kind is float:
+        writer.numbers(np.array(values, np.float64).view(np.int64))
+        return
+    columns = zip(*map(row_getter(kind), values), strict=True) if values else repeat(())
+    for (name, hint), column in zip(field_types(kind).items(), columns, strict=False):
+        if hint in COLUMNS:
+            COLUMNS[hint][0](writer, [0] * len(values) if name in zeroed else column)
+        else:
+            writer.numbers([len(inner) for inner in column])
+            _write_entries(writer, get_args(hint)[0], [entry for inner in column for entry in inner])
 
 
-def _write_optional(writer: ColumnWriter, values: list[int | None]) -> None:
+def _read_entries(reader: ColumnReader, kind: Any) -> list[Any]:
+    if kind is str:
+        return reader.texts()
+    if kind is float:
+        return list(np.asarray(reader.numbers(), np.int64).view(np.float64).tolist())
+    columns: list[Sequence[Any]] = []
+    for hint in field_types(kind).values():
+        if hint in COLUMNS:
+            columns.append(COLUMNS[hint][1](reader))
+        else:
+            lengths = reader.integers()
+            entries = iter(_read_entries(reader, get_args(hint)[0]))
+            columns.append([tuple(islice(entries, length)) for length in lengths])
+    return list(map(kind, *columns))
+
+
+def row_getter(kind: Any) -> Any:
+    """Reads all fields of an entry at once, as a tuple."""
+    return _row_getter(kind)
+
+
+@cache
+def _row_getter(kind: Any) -> Any:
+    names = list(field_types(kind))
+    return attrgetter(*names) if len(names) > 1 else lambda entry: (getattr(entry, names[0]),)
+
+
+def unpack(kind: type[T], text: str) -> tuple[T, ...]:
+    return tuple(_read_entries(ColumnReader.of_text(text), kind))
+
+
+def _write_optional(writer: ColumnWriter, values: Sequence[int | None]) -> None:
     writer.numbers([value is None for value in values])
     writer.numbers([value for value in values if value is not None])
 
@@ -111,7 +154,7 @@ def _read_optional(reader: ColumnReader) -> list[int | None]:
     return [None if missing else next(known) for missing in absent]
 
 
-def _write_tuples(writer: ColumnWriter, values: list[tuple[int, ...] | None]) -> None:
+def _write_tuples(writer: ColumnWriter, values: Sequence[tuple[int, ...] | None]) -> None:
     """Equal tuples are stored once."""
     places: dict[tuple[int, ...] | None, int] = {None: 0}
     writer.numbers([places.setdefault(value, len(places)) for value in values])

@@ -67,14 +67,13 @@ class Manifests:
 
     def write(self, manifest: Manifest) -> None:
         """FileExistsError if the step has a record."""
-        before = self._known
-        follows = before is not None and before.manifest.step == manifest.step - 1
-        changes = before.changes + 1 if before is not None and follows else 0
-        content: dict[str, Any] = {SNAPSHOT: to_compact(manifest)}
-        if before is None or not follows or changes >= SNAPSHOT_EVERY:
-            changes = 0
-        else:
+        before, changes = self._known, 0
+        content: dict[str, Any]
+        if before is not None and before.manifest.step == manifest.step - 1 and before.changes + 1 < SNAPSHOT_EVERY:
+            changes = before.changes + 1
             content = {FOLLOWS: before.checksum, CHANGE: difference(before.manifest, manifest)}
+        else:
+            content = {SNAPSHOT: to_compact(manifest)}
         checksum = write_record(self._files, self.path(manifest.step), content)
         self._known = Committed(manifest, checksum, changes)
 

@@ -28,6 +28,8 @@ DIGITS = re.compile(r"([0-9]{1,18})")
 HEADER = struct.Struct("<BBIq")
 PLAIN, STEPS, AS_TEXT = 0, 1, 2
 WIDTHS = (1, 2, 4, 8)
+# Names of tasks begin with eight characters of their run.
+RUN = 9
 
 
 class ColumnWriter:
@@ -58,17 +60,16 @@ class ColumnWriter:
 
     def texts(self, values: Sequence[str]) -> None:
         """Texts of equal format share it; the numbers in them are columns."""
-        formats: dict[str, list[tuple[int, ...]]] = {}
-        places: dict[str, int] = {}
-        kinds = []
-        for text in values:
-            shape, numbers = _split(text)
-            kinds.append(places.setdefault(shape, len(places)))
-            formats.setdefault(shape, []).append(numbers)
+        pairs = list(map(_split, values))
+        places = {shape: place for place, shape in enumerate(dict.fromkeys([shape for shape, _ in pairs]))}
+        kinds = [places[shape] for shape, _ in pairs]
         self.numbers(kinds)
-        known = json.dumps(list(formats)).encode()
+        known = json.dumps(list(places)).encode()
         self._parts += [len(known).to_bytes(4, "little"), known]
-        for rows in formats.values():
+        formats: list[list[tuple[int, ...]]] = [[] for _ in places]
+        for kind, (_, numbers) in zip(kinds, pairs, strict=True):
+            formats[kind].append(numbers)
+        for rows in formats:
             for column in np.array(rows, np.int64).T if rows[0] else ():
                 self.numbers(column)
 
@@ -76,7 +77,7 @@ class ColumnWriter:
         return zlib.compress(b"".join(self._parts), 6)
 
     def to_text(self) -> str:
-        return base64.b85encode(self.to_bytes()).decode()
+        return base64.b64encode(self.to_bytes()).decode()
 
     def _add(self, kind: int, width: int, count: int, base: int, values: npt.NDArray[np.uint64]) -> None:
         self._parts.append(HEADER.pack(kind, width, count, base))
@@ -95,7 +96,7 @@ class ColumnReader:
 
     @classmethod
     def of_text(cls, text: str) -> ColumnReader:
-        return cls(base64.b85decode(text))
+        return cls(base64.b64decode(text))
 
     def integers(self) -> list[int]:
         """A column of numbers of any size."""
@@ -144,10 +145,12 @@ def _width(values: npt.NDArray[np.uint64]) -> int:
 @lru_cache(maxsize=1 << 15)
 def _split(text: str) -> tuple[str, tuple[int, ...]]:
     """The format of a text and the numbers in it, in the order in which `%` puts them back."""
-    pieces = DIGITS.split(text.replace("%", "%%"))
+    # The id of a run at the beginning is one text, whichever of its characters are digits.
+    run = text[:RUN] if text[RUN - 1 : RUN] == "-" else ""
+    pieces = DIGITS.split(text[len(run) :].replace("%", "%%"))
     digits = pieces[1::2]
     pieces[1::2] = [f"%0{len(part)}d" if part[0] == "0" else "%d" for part in digits]
-    return "".join(pieces), tuple(map(int, digits))
+    return run.replace("%", "%%") + "".join(pieces), tuple(map(int, digits))
 
 
 def _fields(shape: str) -> int:

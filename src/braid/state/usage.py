@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Self
 
 
@@ -30,7 +30,14 @@ class Usage:
     moved_bytes: int = 0
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return type(self)(
+            self.seconds + other.seconds,
+            self.cpu + other.cpu,
+            self.store_reads + other.store_reads,
+            self.store_writes + other.store_writes,
+            self.segment_reads + other.segment_reads,
+            self.moved_bytes + other.moved_bytes,
+        )
 
 
 class Meter:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from braid.state.compact import PACKED, from_compact, is_packable, to_compact
-from braid.state.manifest import AggregateBlock, Block, DeltaRecord, Load, Manifest, Mark, Move, Pressure
+from braid.state.manifest import AggregateBlock, Block, DeltaRecord, Load, Manifest, Mark, Merge, Move, Pressure
 from braid.state.order_state import Arrival, ArrivalLog, BufferedBlock
 
 
@@ -25,6 +25,8 @@ class Outer:
     marks: tuple[Mark, ...]
     inner: Inner | None
     nested: tuple[Inner, ...]
+    merges: tuple[Merge, ...]
+    seconds: tuple[float, ...]
     note: str = ""
 
 
@@ -35,12 +37,17 @@ def block(n: int) -> Block:
     )
 
 
+OLDER = tuple(map(block, range(4)))
 OUTER = Outer(
     tuple(map(block, range(100))),
     tuple(Move(f"_s/{n}", f"part-{n:012d}.parquet", n % 2 == 0) for n in range(20)),
     tuple(Mark(None if n % 2 else n, n, 5, None) for n in range(9)),
     Inner(tuple(f"n{n}" for n in range(50))),
     (Inner(("a",)),),
+    tuple(
+        Merge(0, tuple(f"f{n}" for n in range(m % 3)), m, None, parts=tuple(map(block, range(m % 4)))) for m in range(9)
+    ),
+    (0.1, -0.0, 1e300, float("inf"), *range(8)),
 )
 
 
@@ -52,12 +59,14 @@ def test_values_are_read_back(value: Outer) -> None:
 
 def test_long_tuples_are_packed_and_short_ones_readable() -> None:
     content = to_compact(OUTER)
-    assert all(set(content[name]) == {PACKED} for name in ("blocks", "moves", "marks"))
+    assert all(set(content[name]) == {PACKED} for name in ("blocks", "moves", "marks", "merges", "seconds"))
     assert set(content["inner"]["names"]) == {PACKED}
     assert to_compact(replace(OUTER, blocks=OUTER.blocks[:2]))["blocks"] == OUTER.blocks[:2]
 
 
-@pytest.mark.parametrize("kind", [Block, Move, Load, Pressure, AggregateBlock, BufferedBlock, Arrival, ArrivalLog])
+@pytest.mark.parametrize(
+    "kind", [Block, Move, Load, Pressure, AggregateBlock, BufferedBlock, Arrival, ArrivalLog, Merge, float]
+)
 def test_what_a_record_has_once_for_each_slot_can_be_packed(kind: Any) -> None:
     assert is_packable(tuple.__class_getitem__((kind, ...)))
 

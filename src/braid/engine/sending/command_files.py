@@ -51,7 +51,7 @@ class CommandSender:
         head, body = encode(command, slots)
         described = f"{len(head)} {xxhash.xxh3_64_hexdigest(head)}"
         if len(head) + len(body) <= INLINE_BYTES:
-            yield f"{INLINE} {described} {base64.b85encode(head + body).decode()}"
+            yield f"{INLINE} {described} {base64.b64encode(head + body).decode()}"
             return
         self._sent += 1
         name = f"{command.run[:8]}-{command.step:012d}-c{self._sent}.command"
@@ -81,7 +81,7 @@ def receive(kind: type[C], text: str, slot: int, checkpoint: str) -> C:
     """In a task: the command of a slot, from the property of its job."""
     place, length, checksum, content = text.split(" ", 3)
     if place == INLINE:
-        data = base64.b85decode(content)
+        data = base64.b64decode(content)
         return _part(kind, _Head(kind, data[: int(length)], checksum), lambda at, size: data[at : at + size], slot)
     files, path = locate(checkpoint)
     with files.open_input(f"{path}/{DIRECTORY}/{content}") as file:

@@ -98,7 +98,7 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
     for block in command.blocks:
         needed = visits.of(block)
         if needed is None:
-            shared.append(replace(block, rows=0, size=0))
+            shared.append(block)
             continue
         for slot in needed:
             if block.file in merging:
@@ -116,7 +116,7 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
     heads = list(dict.fromkeys(_head(merge) for merge in command.merges))
     common = {
         "command": to_compact(replace(command, blocks=(), merges=(), gathers=())),
-        "shared": pack(Block, shared),
+        "shared": pack(Block, shared, ("rows", "size")),
         "families": families.all(bases),
         "heads": heads,
         "gathers": [_with_places(gather, shared) for gather in command.gathers],
