@@ -73,6 +73,16 @@ def random_predicates(chance: random.Random, names: list[str]) -> list[Predicate
     return found
 
 
+def random_ranges(chance: random.Random, names: list[str]) -> list[Predicate]:
+    """Two or three ranges for every two adjacent streams, on any numbers; sometimes an equality too."""
+    found = []
+    for left, right in pairwise(names):
+        found += [chance.choice((_band, _band, _inequality, _interval))(chance, left, right) for _ in range(3)]
+        if chance.random() < 0.2:
+            found.append(_equality(left, right, "k", "k"))
+    return chance.sample(found, len(found) - chance.randint(0, 1))
+
+
 def _equality(left: str, right: str, mine: str, theirs: str) -> Predicate:
     return Predicate(
         f"{left}.{mine} = {right}.{theirs}",

@@ -15,12 +15,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from braid.control import merging
+from braid.control import merging, paths
+from braid.control.paths import PathDecision
+from braid.engine import delta
 from braid.kernels import join
 from braid.kernels.checks import Mask
 from braid.kernels.probing import Probing, StoredSegment
 from braid.kernels.rows import Pairs
 from braid.optimizer.strategies import Biclique
+from braid.plan.join import SortOrder
 from braid.testing import InlineQuery, equal
 from braid.testing.drafts import TIMESTAMP, Draft
 
@@ -132,6 +135,34 @@ def test_a_skipped_check_is_not_made(seed: int, tmp_path: Path, monkeypatch: pyt
         # A block that cannot meet the new rows at all is not looked up, and needs no check either.
         assert feed.mixed(step) <= len(made) <= feed.outside(step), feed
         made.clear()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_skipped_checks_of_sub_indexes_are_those_that_can_be_skipped(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of every step are cut by event time into two or three pieces, where they have as many times."""
+    feed, most = make_feed(seed), 2 + seed % 2
+    monkeypatch.setattr(paths, "MIN_ROWS_PER_PIECE", 1)
+    monkeypatch.setattr(paths, "MAX_PIECES", most)
+    cut = (SortOrder((), 1), SortOrder((), 1))
+    monkeypatch.setattr(delta, "decide_paths", lambda *_: PathDecision(cut, ()))
+    expected = []
+    for step in range(len(feed.steps)):
+        skipped = 0
+        for probing, stored, stream in feed.lookups(step):
+            count = min(most, len(stored), max(stored) - min(stored) + 1) if stored else 1
+            parts = [feed.pairs(probing, piece, stream) for piece in pieces(stored, count)]
+            skipped += sum(bool(pairs) and all(pairs) for pairs in parts)
+        expected.append(skipped)
+    assert list(run(feed, tmp_path, keyed=True)) == expected, feed
+
+
+def pieces(stored: Times, count: int) -> list[Times]:
+    """Rows in pieces of event time with about equal numbers of rows; rows of one time stay together."""
+    ordered = sorted(stored)
+    edges = [ordered[number * len(ordered) // count] for number in range(1, count)]
+    return [[time for time in stored if sum(edge <= time for edge in edges) == number] for number in range(count)]
 
 
 def test_the_cases_have_checks_of_both_kinds() -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport, TaskReport
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import AggregateState, Block, Merge
 from braid.state.order_state import RankIndexFile
@@ -42,7 +43,8 @@ class IngestCommand(Command[IngestReport]):
     """Ingest the rows of a step, under these watermarks and by this layout.
 
     `newest_us` is the newest event time that rows of each stream may have; None: any. `row_ids` are the ids for rows
-    of row-based windows.
+    of row-based windows. Rows that are sorted have the `sort_orders` of the step before: those of this step are decided
+    from what its tasks sample, each up to `sampled_rows`.
     """
 
     reports = IngestReport
@@ -52,6 +54,12 @@ class IngestCommand(Command[IngestReport]):
     layout: Layout
     newest_us: tuple[int | None, ...]
     row_ids: RowIds
+    sort_orders: tuple[SortOrder, ...] = ()
+    sampled_rows: int = 0
+
+    def sort_order(self, stream: int) -> SortOrder:
+        """How rows of a stream are stored that are sorted at ingest."""
+        return self.sort_orders[stream] if self.sort_orders else SortOrder()
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,8 @@ class ProbeCommand(Command[ProbeReport]):
     Probe orders end together, in the last round. `blocks` are what is probed, and what probes: the live blocks and the
     step's own. The first job gathers: a slot reads the rows of its units in the ingest files of `gathers`, and stores
     them as its own block. `exchanged` are the files of the previous round; `admission` says which rows start and what
-    they see. `watched`: note the calls of users' functions, in a job that is retried because a worker died.
+    they see; `sort_orders` says how rows are stored. `watched`: note the calls of users' functions, in a job that is
+    retried because a worker died.
     """
 
     reports = ProbeReport
@@ -75,6 +84,7 @@ class ProbeCommand(Command[ProbeReport]):
     last_round: int
     exchanged: tuple[str, ...]
     admission: Admission
+    sort_orders: tuple[SortOrder, ...] = ()
     rank_indexes: tuple[RankIndexFile, ...] = ()
     gathers: tuple[Merge, ...] = ()
     aggregate_parts: int = 0
@@ -84,6 +94,10 @@ class ProbeCommand(Command[ProbeReport]):
     def rounds(self) -> int:
         """The number of rounds in all jobs of the step."""
         return max(len(order) for order in self.join_orders)
+
+    def sort_order(self, number: int) -> SortOrder:
+        """How rows of a stream or intermediate result are stored."""
+        return self.sort_orders[number] if number < len(self.sort_orders) else SortOrder()
 
     @property
     def is_last(self) -> bool:

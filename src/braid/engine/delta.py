@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from braid.control.layouts import Spread
 from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
+from braid.control.paths import PathDecision, decide_paths
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
 from braid.optimizer.join_orders import choose_join_orders
+from braid.optimizer.paths import access_paths, sampled_expressions
 from braid.optimizer.trees import in_shape, tree_orders
-from braid.plan.join import JoinPlan
+from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout
+from braid.state.blocks import WrittenBlock
 from braid.state.checkpoint import identity_of
-from braid.state.manifest import DeltaRecord, KeyCounts, Manifest, Move, NumberSample, stored_block
+from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move, NumberSample, stored_block
 from braid.state.usage import Usage
 
 Reports = Sequence[IngestReport]
@@ -26,7 +29,10 @@ Reports = Sequence[IngestReport]
 
 @dataclass(frozen=True)
 class Start:
-    """How a step begins: its batch as Spark planned it, the clock, watermarks, where new rows are stored, row ids."""
+    """How a step begins: its batch as Spark planned it, the clock, watermarks, where new rows are stored, row ids.
+
+    `sort_orders` are those of the step before.
+    """
 
     batch: int
     planned: str | None
@@ -34,6 +40,7 @@ class Start:
     times: StepTimes
     spread: Spread
     row_ids: RowIds
+    sort_orders: tuple[SortOrder, ...]
 
 
 def delta_of(
@@ -41,6 +48,7 @@ def delta_of(
 ) -> DeltaRecord:
     """The record of the step after `manifest`, from the reports of its ingest tasks."""
     step, layout = manifest.step + 1, start.spread.layout
+    paths = _decide_paths(plan, manifest, start, reports)
     delta = DeltaRecord(
         step=step,
         batch=start.batch,
@@ -50,29 +58,24 @@ def delta_of(
         idle=start.times.idle,
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
-        blocks=tuple(
-            stored_block(
-                report.block,
-                report.stream,
-                (step, step),
-                layout.epoch,
-                report.units,
-                is_sorted=report.units is not None or not layout.by_value,
-            )
-            for report in reports
-            if report.block is not None
-        ),
+        blocks=tuple(_ingested(report, report.block, step, start) for report in reports if report.block is not None),
         newest=newest_times(plan, reports),
         input_rows=tuple(sum(r.rows for r in reports if r.stream == stream.number) for stream in plan.streams),
         late_rows=tuple(sum(r.late_rows for r in reports if r.stream == stream.number) for stream in plan.streams),
         late_files=_late_moves(plan, reports, step, start.now_ms),
         next_row_id=start.row_ids.first_after(report.rows for report in reports),
         ingest=tuple(sum((r.usage for r in reports if r.stream == s.number), Usage()) for s in plan.streams),
-        adaptations=(*start.spread.adaptations, *(() if decision is None else decision.adaptations)),
+        adaptations=(
+            *start.spread.adaptations,
+            *paths.adaptations,
+            *(() if decision is None else decision.adaptations),
+        ),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, layout, reports),
         number_samples=_number_samples(plan, manifest, layout, reports),
+        sort_orders=paths.sort_orders,
+        path_shares=paths.shares,
         follows=identity_of(manifest),
         planned=start.planned,
     )
@@ -95,9 +98,8 @@ def for_storage_of(
     # The last one is the layout of the manifest, whose tree its intermediate results have.
     layouts = (delta.layout, *older) if delta.layout.epoch > manifest.layout.epoch else (*older, delta.layout)
     join_orders = _join_orders(in_shape(plan, tree), manifest)
-    return replace(manifest, layouts=layouts), replace(
-        delta, layout=layout, join_orders=join_orders, key_counts=(), number_samples=()
-    )
+    delta = replace(delta, layout=layout, join_orders=join_orders, key_counts=(), number_samples=(), path_shares=())
+    return replace(manifest, layouts=layouts), replace(delta, sort_orders=(SortOrder(),) * len(plan.streams))
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
@@ -105,6 +107,34 @@ def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:
     return tuple(
         max((r.newest_us for r in reports if r.stream == stream.number and r.newest_us is not None), default=None)
         for stream in plan.streams
+    )
+
+
+def sort_orders_of(plan: JoinPlan, manifest: Manifest, spread: Spread) -> tuple[SortOrder, ...]:
+    """The sort orders of the step before; for rows that are stored otherwise now, those that a query begins with."""
+    same = manifest.layout.stored_as == spread.layout.stored_as
+    return (manifest.sort_orders if same else ()) or (SortOrder(),) * len(plan.streams)
+
+
+def _decide_paths(plan: JoinPlan, manifest: Manifest, start: Start, reports: Reports) -> PathDecision:
+    layout = start.spread.layout
+    known = manifest.path_shares if manifest.layout.stored_as == layout.stored_as else ()
+    samples = [[r.sample for r in reports if r.stream == stream.number] for stream in plan.streams]
+    expressions = [sampled_expressions(plan, stream.number) for stream in plan.streams]
+    return decide_paths(plan, access_paths(plan), expressions, layout, start.sort_orders, known, samples)
+
+
+def _ingested(report: IngestReport, block: WrittenBlock, step: int, start: Start) -> Block:
+    """An ingest file as a block, in the sort order in which its rows were written."""
+    layout = start.spread.layout
+    return stored_block(
+        block,
+        report.stream,
+        (step, step),
+        layout.epoch,
+        report.units,
+        is_sorted=report.units is not None or not layout.by_value,
+        choices=start.sort_orders[report.stream].choices,
     )
 
 

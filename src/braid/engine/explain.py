@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from braid.control.skew import describe_treatment, hot_keys
 from braid.errors import StrategyError
-from braid.optimizer.join_orders import build_probe_orders, choose_join_orders
+from braid.optimizer.join_orders import build_probe, build_probe_orders, choose_join_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Strategy
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.explain import Chosen, Observed, Seen, explain, render
-from braid.plan.join import JoinPlan
+from braid.plan.join import JoinPlan, ProbeOrder, SortOrder
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.state.manifest import Manifest
@@ -33,7 +33,19 @@ def explain_query(
     fanouts = () if manifest is None else manifest.fanouts
     join_orders = choose_join_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)
     observed = None if manifest is None else _observed(plan, manifest)
-    return explain(logical_plan, plan, build_probe_orders(plan, join_orders), chosen, observed, stage)
+    orders = () if manifest is None else manifest.sort_orders
+    probe_orders = [_in_force(plan, order, orders) for order in build_probe_orders(plan, join_orders)]
+    return explain(logical_plan, plan, probe_orders, chosen, observed, stage)
+
+
+def _in_force(plan: JoinPlan, probe_order: ProbeOrder, orders: tuple[SortOrder, ...]) -> ProbeOrder:
+    """The lookups of a probe order in rows that are sorted by the chosen numbers."""
+    choices = {number: order.choices for number, order in enumerate(orders)}
+    probes = (
+        build_probe(plan, joined, probe.stream, choices.get(probe.stream, ()))
+        for joined, probe in zip(probe_order.joined, probe_order.probes, strict=False)
+    )
+    return replace(probe_order, probes=tuple(probes))
 
 
 def _chosen(plan: JoinPlan, strategy: Strategy, slots: int) -> Chosen:
@@ -69,6 +81,8 @@ def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
             for fanout in manifest.fanouts
             if fanout.probes
         ),
+        sort_orders=manifest.sort_orders,
+        candidates={(seen.stream, seen.index, seen.choice): seen.share for seen in manifest.path_shares},
     )
 
 

@@ -45,6 +45,8 @@ def next_manifest(
         derivation=derivation(looked.plan),
         key_counts=delta.key_counts,
         number_samples=delta.number_samples,
+        sort_orders=delta.sort_orders,
+        path_shares=delta.path_shares,
         late_rows=tuple(
             known + late
             for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)

@@ -87,6 +87,7 @@ def look_up(
     found, compacted = Found(), Compacted(unfinished=begun)
     if any(command.admission.starting(block) for block in command.blocks):
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, cluster.slots)
+        merges = tuple(_in_one_order(merge, command) for merge in merges)
         gathers = _gathers(delta)
         found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
         compacted = compacted_by(merges, found.reports)
@@ -101,6 +102,13 @@ def look_up(
         dropped=(*useless_files, *sorted(rebuilt.unneeded | unneeded)),
         exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
+
+
+def _in_one_order(merge: Merge, command: ProbeCommand) -> Merge:
+    """A merge that several steps write keeps the sort order of its first slice: its parts become one block."""
+    if merge.is_whole or merge.choices is not None:
+        return merge
+    return replace(merge, choices=command.sort_order(merge.stream).choices)
 
 
 def _gathers(delta: DeltaRecord) -> tuple[Merge, ...]:
@@ -138,6 +146,7 @@ def _probe_command(
         last_round=0,
         exchanged=(),
         admission=admission_of(delta, manifest),
+        sort_orders=delta.sort_orders,
         aggregate_parts=aggregate.parts,
     )
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from braid import errors
 from braid.control.fanouts import LookupCounts
+from braid.control.paths import RowSample
 from braid.errors import BraidError
 from braid.plan.typed_json import from_json, to_rows
 from braid.state.blocks import WrittenBlock
@@ -66,6 +67,7 @@ class IngestReport(TaskReport):
     times: tuple[int, ...] = ()
     keys: KeyCounts = field(default_factory=KeyCounts)
     numbers: NumberSample = field(default_factory=NumberSample)
+    sample: RowSample = field(default_factory=RowSample)
     block: WrittenBlock | None = None
     units: tuple[int, ...] | None = None
     arrival_log: ArrivalLog | None = None

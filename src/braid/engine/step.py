@@ -20,11 +20,12 @@ from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
 from braid.control.ordering import Ordering
+from braid.control.paths import rows_to_sample
 from braid.control.watermarks import StepTimes, decide_times, latest_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
-from braid.engine.delta import Start, delta_of, for_storage_of, newest_times
+from braid.engine.delta import Start, delta_of, for_storage_of, newest_times, sort_orders_of
 from braid.engine.history import History
 from braid.engine.metered_cluster import MeteredCluster
 from braid.engine.next_manifest import next_manifest, with_order
@@ -203,7 +204,8 @@ class StepRunner:
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, idle)
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
-        return Start(batch, planned, now, times, spread, RowIds(self.manifest.next_row_id, self._cluster.ingest_tasks))
+        row_ids = RowIds(self.manifest.next_row_id, self._cluster.ingest_tasks)
+        return Start(batch, planned, now, times, spread, row_ids, sort_orders_of(self._plan, self.manifest, spread))
 
     def _expires(self, times: StepTimes) -> bool:
         """Whether blocks can be dropped under these watermarks."""
@@ -284,7 +286,16 @@ class StepRunner:
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
         limits = latest_times(self._plan, start.now_ms)
-        command = IngestCommand(step, self._run, start.times.watermarks, start.spread.layout, limits, start.row_ids)
+        command = IngestCommand(
+            step=step,
+            run=self._run,
+            watermarks=start.times.watermarks,
+            layout=start.spread.layout,
+            newest_us=limits,
+            row_ids=start.row_ids,
+            sort_orders=start.sort_orders,
+            sampled_rows=rows_to_sample(self._cluster.ingest_tasks),
+        )
         with failing_in(self._plan, name_step(step, offer.batch, self._read)):
             reports = self._cluster.ingest(command)
         check = offer.check or self._silence.all_read(self._now_ms())

@@ -5,7 +5,6 @@ Candidates are processed in pieces of bounded rows and bytes, so memory does not
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import reduce
 
@@ -31,7 +30,7 @@ def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
     counters = probing.counters
     counters.probes += probing.rows.length if rows is None else len(rows)
     index = segment.indexes[probing.probe.index]
-    overflows = math.isfinite(probing.headroom) and index.largest > probing.headroom
+    overflows = any(segment.largest(number) > room for number, room in probing.headrooms)
     limits = None if overflows else probing.limits
     windowed = _window_matters(probing, segment, rows)
     for ranges in search(index, probing.keys, limits, probing.rows.length, rows):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from braid.kernels.expressions.decimals import to_numbers
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.rows import Positions, Rows
+from braid.plan.expressions import Expression
 from braid.plan.join import Bound
 
 Doubles = npt.NDArray[np.float64]
@@ -51,12 +52,17 @@ def limits_of(bounds: Sequence[Bound], rows: Rows) -> tuple[Limits, Doubles]:
     return Limits(lower, upper), headroom
 
 
+def number_values(expression: Expression, rows: Rows) -> Doubles:
+    """The numbers as doubles, for sums and comparisons that may be rounded."""
+    return to_numbers(evaluate(expression, rows.vector).values, expression.type).astype(np.float64)
+
+
 def _sum(bound: Bound, rows: Rows) -> tuple[Doubles, Doubles]:
     """The sum of a bound's terms for each row, and the sum of their magnitudes."""
     values, magnitude = np.full(rows.length, bound.offset), np.full(rows.length, abs(bound.offset))
     with np.errstate(all="ignore"):
         for sign, expression in [(1.0, e) for e in bound.plus] + [(-1.0, e) for e in bound.minus]:
-            term = to_numbers(evaluate(expression, rows.vector).values, expression.type).astype(np.float64)
+            term = number_values(expression, rows)
             values = values + sign * term
             magnitude = magnitude + np.abs(term)
     return values, magnitude

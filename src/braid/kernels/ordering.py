@@ -108,14 +108,6 @@ class SortedIndex:
             return self.length
         return self.length - int(np.isnan(self.numbers).sum())
 
-    @cached_property
-    def largest(self) -> float:
-        """The largest magnitude among the finite numbers."""
-        if self.numbers is None or self.length == 0:
-            return 0.0
-        least, most = np.fmin.reduce(self.numbers), np.fmax.reduce(self.numbers)
-        return 0.0 if np.isnan(most) else max(abs(float(least)), abs(float(most)))
-
     def rows_at(self, places: Positions) -> Positions:
         return places if self.positions is None else self.positions[places].astype(np.int64, copy=False)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from braid.kernels.checks import Check, prepare_checks
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.limits import Limits, limits_of
-from braid.kernels.ordering import SortedIndex
+from braid.kernels.ordering import SortedIndex, range_values
 from braid.kernels.ranks import RankIndex
 from braid.kernels.rows import Rows
 from braid.kernels.times import shifted
@@ -34,12 +34,24 @@ class Counters:
 
 @dataclass(frozen=True)
 class StoredSegment:
-    """A stored segment with its indexes, and the range of its event times."""
+    """A stored segment with its indexes, sorted by the numbers of `choices`, and the range of its event times."""
 
     rows: Rows
     indexes: tuple[SortedIndex, ...]
     min_time: int
     max_time: int
+    choices: tuple[int, ...] = ()
+    _largest: dict[Expression, float] = field(default_factory=dict)
+
+    def largest(self, number: Expression) -> float:
+        """The largest magnitude of a number among the rows, if it is finite."""
+        found = self._largest.get(number)
+        if found is None:
+            values = range_values(number, self.rows)
+            least, most = (np.fmin.reduce(values), np.fmax.reduce(values)) if len(values) else (0, 0)
+            found = 0.0 if np.isnan(most) else max(abs(float(least)), abs(float(most)))
+            self._largest[number] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -59,9 +71,9 @@ class Probing:
     """Rows that probe a stream or intermediate result, with all that the lookup needs of them.
 
     There is a window for every stream of the stored rows; `earliest` and `latest` apply to the time of a stored row as
-    computed by `row_times`. `headroom` is how large a stored number may be before the arithmetic of a bound may
-    overflow. `rank_indexes` are those of streams with row-based windows. `constant_bytes` is what literals add to a
-    result.
+    computed by `row_times`. `headrooms` are numbers of stored rows, and how large each may be before the
+    arithmetic of a comparison may overflow. `rank_indexes` are those of streams with row-based windows.
+    `constant_bytes` is what literals add to a result.
     """
 
     plan: JoinPlan
@@ -73,7 +85,7 @@ class Probing:
     windows: tuple[Window, ...]
     earliest: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
-    headroom: float
+    headrooms: tuple[tuple[Expression, float], ...]
     rank_indexes: Mapping[int, RankIndex] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     constant_bytes: int = 0
@@ -105,13 +117,13 @@ def prepare(
     """Compute keys, limits and windows of the probing rows, which have the columns of the `joined` streams."""
     keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
     windows = _windows(plan, joined, probe.stream, rows)
-    index = plan.indexes(probe.stream)[probe.index]
-    limits, headroom = None, math.inf
-    if index.range is not None:
+    limits: Limits | None = None
+    headrooms = [(guard.number, limits_of(guard.bounds, rows)[1]) for guard in probe.guards]
+    if probe.range is not None:
         limits, spare = limits_of(probe.bounds, rows)
-        headroom = float(spare.min(initial=math.inf))
+        headrooms.append((probe.range, spare))
         for window in windows:
-            if getattr(index.range, "name", None) == window.time:
+            if getattr(probe.range, "name", None) == window.time:
                 limits = _within(limits, window.earliest, window.latest)
     checks = prepare_checks(plan.conjuncts[number] for number in probe.checks)
     key = combine(keys) if keys else None
@@ -121,8 +133,24 @@ def prepare(
     relevant = {stream: rank_index for stream, rank_index in (rank_indexes or {}).items() if stream in read}
     constants = sum(_literal_bytes(output.expression) for output in plan.outputs)
     return Probing(
-        plan, probe, rows, checks, key, limits, windows, earliest, latest, headroom, relevant, counters, constants
+        plan=plan,
+        probe=probe,
+        rows=rows,
+        checks=checks,
+        keys=key,
+        limits=limits,
+        windows=windows,
+        earliest=earliest,
+        latest=latest,
+        headrooms=tuple((number, room) for number, spare in headrooms if (room := _least(spare)) < math.inf),
+        rank_indexes=relevant,
+        counters=counters,
+        constant_bytes=constants,
     )
+
+
+def _least(headroom: npt.NDArray[np.float64]) -> float:
+    return float(headroom.min(initial=math.inf))
 
 
 def _literal_bytes(expression: Expression | None) -> int:

@@ -19,7 +19,7 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 def sample_places(rows: int, most: int = SAMPLE_ROWS) -> npt.NDArray[np.int64]:
-    """All positions, or a sample of them where there are many."""
+    """All positions, or a sample of them where there are more than `most`."""
     if rows <= most:
         return np.arange(rows)
     places: npt.NDArray[np.int64] = (np.arange(most) * GOLDEN % 1.0 * rows).astype(np.int64)

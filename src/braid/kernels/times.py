@@ -42,3 +42,17 @@ def row_times(plan: JoinPlan, number: int, rows: Rows) -> Times:
     reaches = [plan.retention_us[member][probing_stream] for member in members]
     ends = [shifted(column, reach) for column, reach in zip(times, reaches, strict=True) if reach is not None]
     return shifted(np.minimum.reduce(ends), -kept_us)
+
+
+def time_pieces(times: Times, length_us: int, most: int) -> Times | None:
+    """For each row the number of its piece of event time; None if there is only one.
+
+    There are as many pieces as the rows span multiples of `length_us`, at most `most`. They have about equal numbers of
+    rows, so a few rows that are far from the others do no harm.
+    """
+    spanned = -(-(int(times.max()) - int(times.min()) + 1) // length_us)
+    count = min(spanned, most)
+    if count < 2:
+        return None
+    ends = np.arange(1, count) * len(times) // count
+    return np.searchsorted(np.partition(times, ends)[ends], times, side="right")

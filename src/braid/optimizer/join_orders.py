@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from braid.optimizer.indexes import usable_ranges
+from braid.optimizer.indexes import guards_of, usable_ranges
 from braid.optimizer.ranges import Range
-from braid.plan.expressions import Call, Column
-from braid.plan.join import EXPECTED_MATCHES, Access, Bound, JoinPlan, Probe, ProbeOrder, Stage
+from braid.plan.expressions import Call, Column, Expression
+from braid.plan.join import EXPECTED_MATCHES, Access, Bound, Guard, JoinPlan, Probe, ProbeOrder, Stage
 from braid.plan.once_per_plan import once_per_plan
 from braid.plan.predicate import Conjunct, Side
 from braid.state.manifest import Fanout
@@ -58,22 +58,29 @@ def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: in
 
 
 @once_per_plan
-def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> Probe:
-    """How joined rows of the `joined` streams look up a stream or intermediate result."""
+def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int, choices: tuple[int, ...] = ()) -> Probe:
+    """How joined rows look up a stream or intermediate result, whose indexes are sorted by the chosen numbers.
+
+    Which index is used, and what is checked, does not depend on the choice.
+    """
     number, keys = _choose_index(plan, joined, stream)
-    index = plan.indexes(stream)[number]
+    searched = plan.indexes(stream, choices)[number].range
     ranges = _ranges(plan, joined, stream)
-    bounds = tuple(bound for found in ranges if found.number == index.range for bound in found.bounds)
+    bounds = tuple(bound for found in ranges if found.number == searched for bound in found.bounds)
+    guards = _guards(plan, stream, bounds) if any(choices) else ()
+    bounds = () if guards is None else bounds
     # An intermediate result is stored where its first stream is.
     routed_by = plan.streams[plan.members(stream)[0]].routing
     conjuncts = _newly_applicable(plan, joined, stream)
     stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)])
     return Probe(
         stream=stream,
-        access=_access(plan, joined, stream, bool(keys), bounds, number),
+        access=_access(plan, joined, stream, bool(keys), bounds, searched),
         index=number,
         keys=keys,
+        range=searched,
         bounds=bounds,
+        guards=guards or (),
         checks=stages[0].conjuncts,
         later=stages[1:],
         routing=tuple(bound for found in ranges if found.number == routed_by for bound in found.bounds),
@@ -112,6 +119,17 @@ def _ranges(plan: JoinPlan, joined: tuple[int, ...], number: int) -> list[Range]
     return [found for member in plan.members(number) for found in usable_ranges(member, streams, plan.conjuncts)]
 
 
+def _guards(plan: JoinPlan, stream: int, bounds: tuple[Bound, ...]) -> tuple[Guard, ...] | None:
+    """The comparisons that must not overflow where rows outside the bounds are left out; None: it cannot be known."""
+    found: dict[Guard, None] = {}
+    for position in {bound.conjunct for bound in bounds}:
+        guards = guards_of(plan.conjuncts, position, stream)
+        if guards is None:
+            return None
+        found.update(dict.fromkeys(guards))
+    return tuple(found)
+
+
 def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The index with the most key parts that the joined rows provide; among equals the one with a usable range."""
     ranged = {r.number for r in _ranges(plan, joined, stream)}
@@ -131,11 +149,15 @@ def _choose_index(plan: JoinPlan, joined: tuple[int, ...], stream: int) -> tuple
 
 
 def _access(
-    plan: JoinPlan, joined: tuple[int, ...], stream: int, keyed: bool, bounds: tuple[Bound, ...], number: int
+    plan: JoinPlan,
+    joined: tuple[int, ...],
+    stream: int,
+    keyed: bool,
+    bounds: tuple[Bound, ...],
+    ranged: Expression | None,
 ) -> Access:
     if keyed:
         return "equality"
-    ranged = plan.indexes(stream)[number].range
     sides = {bound.side for bound in bounds}
     timed = next((m for m in plan.members(stream) if ranged == plan.streams[m].time_column), None)
     if timed is not None:

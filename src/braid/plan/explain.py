@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
 from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
-from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder
+from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder, SortOrder
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct, Side
@@ -49,13 +49,18 @@ class Seen:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a run has observed after `step`: the layout in force, the hot keys, and the matches of lookups."""
+    """What a run has observed after `step`: the layout in force, the hot keys, and the matches of lookups.
+
+    `sort_orders` are in force; `candidates` are shares of a stream's rows, by stream, index and choice.
+    """
 
     step: int
     layout: Layout
     older_layouts: int
     hot_keys: tuple[str, ...]
     lookups: tuple[Seen, ...]
+    sort_orders: tuple[SortOrder, ...] = ()
+    candidates: Mapping[tuple[int, int, int], float] = field(default_factory=dict)
 
     def matches(self, delta_stream: int, stream: int, joined: Sequence[int]) -> float | None:
         """The matches per probing row of a lookup, if it was observed."""
@@ -135,7 +140,7 @@ def _physical(plan: JoinPlan, probe_orders: Sequence[ProbeOrder], observed: Obse
     for stream in plan.streams:
         lines.append(f"stream {stream.name}")
         lines.append(f"  stores {', '.join(column.name for column in stream.columns)}")
-        lines += [f"  sorted by {_index(plan, index, stream.number)}" for index in stream.indexes]
+        lines += _sorting(plan, stream.number, observed)
         lines += [f"  at ingest: {plan.conjuncts[n].written}" for n in plan.pushed[stream.number]]
         lines.append(f"  kept {_kept(plan, stream.number)}")
     for intermediate in plan.intermediate:
@@ -152,6 +157,24 @@ def _physical(plan: JoinPlan, probe_orders: Sequence[ProbeOrder], observed: Obse
     if plan.jvm_outputs:
         lines.append("selection: in the JVM")
     return "\n".join(lines)
+
+
+def _sorting(plan: JoinPlan, stream: int, observed: Observed | None) -> list[str]:
+    """The sort orders of a stream; of a run those in force, with the share of rows that each number leaves."""
+    order = SortOrder() if observed is None or not observed.sort_orders else observed.sort_orders[stream]
+    lines = []
+    for number, index in enumerate(plan.indexes(stream, order.choices)):
+        seen = {} if observed is None else observed.candidates
+        shares = [
+            f"{render(candidate)} {seen[stream, number, choice]:.2g}"
+            for choice, candidate in enumerate(index.candidates)
+            if (stream, number, choice) in seen
+        ]
+        candidates = f" (seen: share of rows that are candidates by {', '.join(shares)})" if shares else ""
+        lines.append(f"  sorted by {_index(plan, index, stream)}{candidates}")
+    if order.cut_us is not None:
+        lines.append(f"  cut into sub-indexes of about {brief_us(order.cut_us)} of event time")
+    return lines
 
 
 def _probe(plan: JoinPlan, probe: Probe, seen: float | None) -> list[str]:
@@ -180,7 +203,7 @@ def _how(plan: JoinPlan, probe: Probe) -> str:
         mine, theirs = _side(plan, part, probe.stream), plan.parts[part].side_of(source)
         if mine is not None and theirs is not None:
             pieces.append(f"{_plain(mine.sql)} = {_plain(theirs.sql)}")
-    number = plan.indexes(probe.stream)[probe.index].range
+    number = probe.range
     if number is not None:
         pieces += [f"{render(number)} {_bound(bound)}" for bound in probe.bounds]
         by_time = number in [plan.streams[member].time_column for member in plan.members(probe.stream)]

@@ -7,7 +7,7 @@ Everything here is frozen, picklable, and free of Spark, because it is sent to t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -110,10 +110,29 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class Index:
-    """A sort order of a stream's rows: by the key parts together, then by one expression of the stream."""
+    """A sort order of a stream's rows: by the key parts together, then by one expression of the stream.
+
+    It may be any of the `candidates`; the first is taken until samples favour another.
+    """
 
     parts: tuple[int, ...]
     range: Expression | None
+    candidates: tuple[Expression, ...] = ()
+
+    def by(self, choice: int) -> Index:
+        """The index sorted by one of its candidates."""
+        return self if choice == 0 else replace(self, range=self.candidates[choice])
+
+
+@dataclass(frozen=True)
+class SortOrder:
+    """How a step stores the rows of a stream: by which candidate each index is sorted; (): each by its first.
+
+    Where a step spans more than `cut_us` of event time, its rows are cut into sub-indexes of about that length.
+    """
+
+    choices: tuple[int, ...] = ()
+    cut_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +155,26 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class AccessPath:
+    """Rows of `other` search an index of `stream` by its candidate `choice`, a `number` within `bounds`."""
+
+    stream: int
+    index: int
+    choice: int
+    other: int
+    number: Expression
+    bounds: tuple[Bound, ...]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A comparison that may raise if the `number` of a stored row and the terms of `bounds` are large."""
+
+    number: Expression
+    bounds: tuple[Bound, ...]
+
+
+@dataclass(frozen=True)
 class Stage:
     """Conjuncts evaluated together, in order, by Braid's tasks or by Spark's JVM."""
 
@@ -147,16 +186,19 @@ class Stage:
 class Probe:
     """One lookup of a probe order: which stream or intermediate result, how, and what is checked afterwards.
 
-    `keys` names for every part of the index the joined stream whose side is used. `checks` run directly on the
-    candidates; `later` stages follow, in order, on the pairs that passed. `routing` bounds the number that the stored
-    rows are routed by.
+    `keys` names for every part of the index the joined stream whose side is used. The index is sorted by `range`, and
+    searched within `bounds`; not where one of the `guards`, comparisons that come first, may overflow, because it must
+    raise then. `checks` run directly on the candidates; `later` stages follow, in order, on the pairs that passed.
+    `routing` bounds the number that the stored rows are routed by.
     """
 
     stream: int
     access: Access
     index: int
     keys: tuple[tuple[int, int], ...]
+    range: Expression | None
     bounds: tuple[Bound, ...]
+    guards: tuple[Guard, ...]
     checks: tuple[int, ...]
     later: tuple[Stage, ...]
     routing: tuple[Bound, ...] = ()
@@ -230,9 +272,10 @@ class JoinPlan:
         """The streams whose rows a stored row combines: the stream itself, or those of an intermediate result."""
         return (number,) if number < len(self.streams) else self._intermediate(number).members
 
-    def indexes(self, number: int) -> tuple[Index, ...]:
-        """The sort orders of a stream or intermediate result; rows are stored in the first one."""
-        return self.streams[number].indexes if number < len(self.streams) else self._intermediate(number).indexes
+    def indexes(self, number: int, choices: tuple[int, ...] = ()) -> tuple[Index, ...]:
+        """The sort orders of a stream or intermediate result, by the chosen numbers; rows are stored in the first."""
+        found = self.streams[number].indexes if number < len(self.streams) else self._intermediate(number).indexes
+        return tuple(index.by(choice) for index, choice in zip(found, choices, strict=True)) if choices else found
 
     def name_of(self, number: int) -> str:
         return self.streams[number].name if number < len(self.streams) else self._intermediate(number).name

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
@@ -20,8 +21,8 @@ class Block:
     """A live block: rows of one stream or intermediate result that were stored in steps `first_step` to `last_step`.
 
     `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. The rows of a
-    `buffered` block that are newer than the frontier of ordered results have not probed yet. Rows that are not sorted
-    yet (`is_sorted`) are sorted where they are read.
+    `buffered` block that are newer than the frontier of ordered results have not probed yet. Its indexes are sorted by
+    the numbers of `choices`; rows that are not sorted yet (`is_sorted`) are sorted where they are read.
     """
 
     file: str
@@ -36,6 +37,7 @@ class Block:
     max_time: int
     buffered: bool = False
     is_sorted: bool = True
+    choices: tuple[int, ...] = ()
 
 
 def stored_block(
@@ -46,6 +48,7 @@ def stored_block(
     units: tuple[int, ...] | None = None,
     buffered: bool = False,
     is_sorted: bool = True,
+    choices: tuple[int, ...] = (),
 ) -> Block:
     """A written block as a live one, with rows of these first and last steps."""
     first, last = steps
@@ -62,6 +65,7 @@ def stored_block(
         max_time=written.max_time,
         buffered=buffered,
         is_sorted=is_sorted,
+        choices=choices,
     )
 
 
@@ -72,8 +76,8 @@ class Merge:
     With `into`, rows move to where the layout of that epoch stores them. Blocks with `buffered` rows are merged only
     with each other, and none of their rows is dropped: they have not probed yet. A large merge is cut into `slices` of
     the sorted order. A step writes the slices from `first` up to `last`; what earlier steps wrote are the `parts`.
-    Lookups read the files until the merge is complete, and nothing reads the parts before. `number` is the merge's own
-    among those of a step.
+    Lookups read the files until the merge is complete, and nothing reads the parts before; all parts are sorted by the
+    same numbers, those of `choices`. `number` is the merge's own among those of a step.
     """
 
     stream: int
@@ -87,6 +91,7 @@ class Merge:
     slices: int = 1
     parts: tuple[Block, ...] = ()
     number: int = 0
+    choices: tuple[int, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -194,6 +199,16 @@ class NumberSample:
 
 
 @dataclass(frozen=True)
+class PathShare:
+    """The share of a stream's rows that are candidates of a probing row, if an index is sorted by a candidate."""
+
+    stream: int
+    index: int
+    choice: int
+    share: float
+
+
+@dataclass(frozen=True)
 class AggregateBlock:
     """A file of the aggregate state; `generation` is the step that wrote it."""
 
@@ -248,6 +263,8 @@ class Manifest:
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()
+    sort_orders: tuple[SortOrder, ...] = ()
+    path_shares: tuple[PathShare, ...] = ()
     late_rows: tuple[int, ...] = ()
     owner: int = 0
     owned_since: int = 0
@@ -294,5 +311,7 @@ class DeltaRecord:
     arrival_logs: tuple[ArrivalLog, ...] = ()
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()
+    sort_orders: tuple[SortOrder, ...] = ()
+    path_shares: tuple[PathShare, ...] = ()
     follows: str = ""
     planned: str | None = None

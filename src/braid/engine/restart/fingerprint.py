@@ -137,7 +137,7 @@ def _storage(plan: JoinPlan, stream: StreamPlan) -> dict[str, Any]:
     for index in stream.indexes:
         sides = [plan.parts[part].side_of(stream.number) for part in index.parts]
         keys = [side.sql for side in sides if side is not None]
-        join_orders.append([*keys, "" if index.range is None else render(index.range)])
+        join_orders.append([*keys, "" if index.range is None else render(index.range), *map(render, index.candidates)])
     return {
         "columns": sorted(plan.schemas[stream.number].names),
         "orders": join_orders,

@@ -18,13 +18,13 @@ from braid.engine.commands import IngestCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
-from braid.engine.tasks.sampling import KeySample, NumberSampling
+from braid.engine.tasks.sampling import KeySample, NumberSampling, RowSampling
 from braid.engine.tasks.segments import column_types
 from braid.engine.tasks.storing import common_keys, placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
-from braid.plan.join import KEEP, JoinPlan, id_column
+from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.manifest import NumberSample
 from braid.state.order_state import ArrivalLog
@@ -81,8 +81,13 @@ class UnitSegments:
         placed = placed_rows(plan, layout, stream, rows, salt)
         # Where routes depend on values, a slot sorts the rows of its units. Elsewhere all slots probe with all rows,
         # and rows that are sorted here are compared with nearly the same stored ones.
-        segments = placed_segments if layout.by_value else sorted_segments
-        for segment in segments(plan, stream, rows, placed, layout.ranges is not None):
+        reaching = layout.ranges is not None
+        if layout.by_value:
+            segments = placed_segments(plan, stream, rows, placed, reaching)
+        else:
+            order = SortOrder(self._command.sort_order(stream).choices)
+            segments = sorted_segments(plan, stream, rows, placed, order, reaching)
+        for segment in segments:
             self._block.add(*segment)
 
     def close(self) -> WrittenBlock | None:
@@ -120,6 +125,7 @@ class IngestTask:
         # All tasks together sample about the same number of rows, however many there are.
         most = min(MOST_NUMBERS, max(LEAST_NUMBERS, SAMPLED_NUMBERS // max(1, command.row_ids.stride)))
         self._numbers = NumberSampling(plan, stream, most) if command.layout.ranges is not None else None
+        self._row_sample = RowSampling(plan, stream, command.sampled_rows)
 
     def take(self, chunk: pa.RecordBatch) -> None:
         if self._stream.window_rows is not None:
@@ -169,6 +175,7 @@ class IngestTask:
             times=self._sampled_times(),
             keys=self._sample.counts(),
             numbers=NumberSample() if self._numbers is None else self._numbers.sample(),
+            sample=self._row_sample.taken(),
             block=self._destination.close(),
             arrival_log=arrival_log,
             late_file=self._late.close(),
@@ -215,6 +222,7 @@ class IngestTask:
         keys = common_keys(self._plan, self._stream.number, rows)
         if keys is not None:
             self._sample.add(keys, rows)
+        self._row_sample.add(rows)
         if self._numbers is not None:
             self._numbers.add(rows)
         self._destination.add(rows)

@@ -14,7 +14,7 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
-from braid.plan.join import JoinPlan
+from braid.plan.join import JoinPlan, SortOrder
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.files import Files
 from braid.state.manifest import Block, stored_block
@@ -70,7 +70,7 @@ class IntermediateRows:
         if writer is None:
             writer = self._writers[number] = BlockWriter(self._files, f"{self._path}-d{number}.block")
         placed = placed_rows(self._plan, self._command.layouts[-1], number, rows, self._salt + writer.rows)
-        for segment in sorted_segments(self._plan, number, rows, placed):
+        for segment in sorted_segments(self._plan, number, rows, placed, SortOrder()):
             writer.add(*segment)
 
     def _block(self, number: int, written: WrittenBlock) -> Block:

@@ -17,12 +17,13 @@ import numpy as np
 from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
+from braid.engine.tasks.lookup.prepared import PreparedRows
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
 from braid.engine.tasks.rank_index import open_rank_index
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.join import match
-from braid.kernels.probing import Counters, Probing, prepare
+from braid.kernels.probing import Counters, Probing
 from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
@@ -132,9 +133,10 @@ class SlotLookups:
         if not targets:
             return
         self._lookups[probe_order.delta_stream, probe.stream].probes += rows.length
-        for target, probing in self._prepared(probe_order, probe, round_number, rows, targets):
+        for target, prepared in self._prepared(probe_order, probe, round_number, rows, targets):
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
+                probing = prepared.probing(segment)
                 until = self._targets.seen_until(block, probe_order.delta_stream)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
                 for pairs in match(bounded, segment):
@@ -143,24 +145,22 @@ class SlotLookups:
 
     def _prepared(
         self, probe_order: ProbeOrder, probe: Probe, round_number: int, rows: Rows, targets: list[Target]
-    ) -> Iterator[tuple[Target, Probing]]:
-        """The targets, each with the prepared rows that may have partners there."""
+    ) -> Iterator[tuple[Target, PreparedRows]]:
+        """The targets, each with the rows that may have partners there, prepared."""
         joined = probe_order.before(round_number)
         spans = {target.span for target in targets}
         entry = max(self._command.first_round, probe_order.start)
         # Rows that arrive in this job were already chosen by the only span.
         chosen = spans == {None} or (len(spans) == 1 and round_number == entry) or not probe.routing
         reach = None if chosen else reach_of(probe.routing, probe.stream, rows)
-        whole: Probing | None = None
+        whole = PreparedRows(self.plan, joined, probe.stream, rows, self._rank_indexes)
         for target in targets:
             if reach is not None and target.span is not None:
                 visiting = np.flatnonzero(reach.touching(target.span, self._targets.largest(probe, target)))
                 if len(visiting) < rows.length:
                     some = rows.take(visiting)
-                    yield target, prepare(self.plan, joined, probe, some, Counters(), self._rank_indexes)
+                    yield target, PreparedRows(self.plan, joined, probe.stream, some, self._rank_indexes)
                     continue
-            if whole is None:
-                whole = prepare(self.plan, joined, probe, rows, Counters(), self._rank_indexes)
             yield target, whole
 
     def _pass_on(self, probe_order: ProbeOrder, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:

@@ -10,9 +10,11 @@ import numpy as np
 from braid.engine.tasks.segments import SegmentStore, column_types, possible_rows
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.cutting import slice_starts
+from braid.kernels.ordering import SortedIndex
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, is_primary
+from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
@@ -25,6 +27,7 @@ MIN_ROWS_TO_CUT = 4096
 def merge_blocks(
     merge: Merge,
     layout: Layout,
+    order: SortOrder,
     owned: set[int],
     inputs: list[Block],
     store: SegmentStore,
@@ -49,11 +52,12 @@ def merge_blocks(
         reader = store.reader(part.file)
         for segment in reader.segments_of(owned):
             writer.copy(segment, reader)
-    return _write(merge, layout, tuple(sorted(owned)), pieces, inputs, store, writer)
+    return _write(merge, layout, order, tuple(sorted(owned)), pieces, inputs, store, writer)
 
 
 def move_blocks(
     merge: Merge,
+    order: SortOrder,
     layouts: tuple[Layout, Layout],
     owned: set[int],
     inputs: list[Block],
@@ -71,12 +75,13 @@ def move_blocks(
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
 
-    return _write(merge, new, None, pieces(), inputs, store, BlockWriter(files, path))
+    return _write(merge, new, order, None, pieces(), inputs, store, BlockWriter(files, path))
 
 
 def _write(
     merge: Merge,
     layout: Layout,
+    order: SortOrder,
     units: tuple[int, ...] | None,
     pieces: Iterator[tuple[Rows, Placed]],
     inputs: list[Block],
@@ -87,13 +92,13 @@ def _write(
     # Rows that are buffered for their order probe later, from this block.
     reaching = layout.ranges is not None and (plan.ordered or bool(plan.row_based))
     for rows, placed in pieces:
-        for segment in sorted_segments(plan, merge.stream, rows, placed, reaching):
+        for segment in sorted_segments(plan, merge.stream, rows, placed, order, reaching):
             writer.add(*segment)
     written = writer.close()
     if written is None:
         return None
     steps = min(block.first_step for block in inputs), max(block.last_step for block in inputs)
-    return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered)
+    return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered, choices=order.choices)
 
 
 def _useful_rows(
@@ -120,14 +125,18 @@ def _spans(
     if merge.is_whole:
         yield from ((file, segment, (0, segment.rows)) for file, segment in found)
         return
-    is_sorted = {block.file: block.is_sorted for block in inputs}
+    by_file = {block.file: block for block in inputs}
     by_place: dict[tuple[int, int], list[tuple[str, Segment]]] = defaultdict(list)
     for file, segment in found:
         by_place[segment.unit, segment.route].append((file, segment))
     for place, segments in by_place.items():
-        runs_are_sorted = merge.into is None and all(is_sorted[file] for file, _ in segments)
+        orders = {by_file[file].choices if by_file[file].is_sorted else None for file, _ in segments}
+        alike = orders.pop() if len(orders) == 1 and merge.into is None else None
+        runs = (
+            None if alike is None else [store.stored(file, s, merge.stream, alike).indexes[0] for file, s in segments]
+        )
         starts, stops = (
-            _slice_starts(merge, number, place, segments, store if runs_are_sorted else None)
+            _slice_starts(merge, number, place, [segment.rows for _, segment in segments], runs)
             for number in (merge.first, merge.last)
         )
         for (file, segment), start, stop in zip(segments, starts, stops, strict=True):
@@ -136,21 +145,15 @@ def _spans(
 
 
 def _slice_starts(
-    merge: Merge,
-    number: int,
-    place: tuple[int, int],
-    segments: Sequence[tuple[str, Segment]],
-    sorted_in: SegmentStore | None,
+    merge: Merge, number: int, place: tuple[int, int], rows: Sequence[int], runs: Sequence[SortedIndex] | None
 ) -> list[int]:
-    """Where a slice begins in each segment of a unit and route.
+    """Where a slice begins in each segment of a unit and route, which have so many rows.
 
     This depends on the files alone, not on the slot that has the unit: the number of slots may change before the next
-    slice. Rows that are not sorted, or are placed again, are cut by their position.
+    slice. Rows that are not sorted, or by several orders, or are placed again, are cut by their position.
     """
-    rows = [segment.rows for _, segment in segments]
     if sum(rows) < MIN_ROWS_TO_CUT:
-        return rows if number > sum(place) % merge.slices else [0] * len(rows)
-    if sorted_in is None:
+        return list(rows) if number > sum(place) % merge.slices else [0] * len(rows)
+    if runs is None:
         return [count * number // merge.slices for count in rows]
-    indexes = [sorted_in.stored(file, segment, merge.stream).indexes[0] for file, segment in segments]
-    return slice_starts(indexes, number, merge.slices)
+    return slice_starts(runs, number, merge.slices)

@@ -154,11 +154,15 @@ class SlotProbe:
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
         layouts = {layout.epoch: layout for layout in self._command.layouts}
         layout = layouts[merge.epoch]
+        order = self._command.sort_order(merge.stream)
+        if merge.choices is not None:
+            order = replace(order, choices=merge.choices)
         side = self._plan.members(merge.stream)[0]
         units = units_by_slot(layout, len(self._plan.streams), self._task.slots)[self._task.slot]
         owned = {unit.number for unit in units if side in unit.streams}
         inputs = [block for block in self._command.blocks if block.file in merge.files]
         files, path = self._task.block_path(f"{self._name}-{suffix}.block")
         if merge.into is not None:
-            return move_blocks(merge, (layout, layouts[merge.into]), owned, inputs, self._store, files, path)
-        return merge_blocks(merge, layout, owned, inputs, self._store, files, path)
+            moved = (layout, layouts[merge.into])
+            return move_blocks(merge, order, moved, owned, inputs, self._store, files, path)
+        return merge_blocks(merge, layout, order, owned, inputs, self._store, files, path)

@@ -1,19 +1,26 @@
-"""What an ingest task samples of its rows: frequent keys, with readable values, and numbers that rows are routed by."""
+"""What an ingest task samples of its rows.
+
+Frequent keys, with readable values, because a stored key may be a hash; the numbers that rows are routed by; and those
+that they can be searched by.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from braid.control.number_samples import Points, make_points, to_sample
+from braid.control.paths import RowSample
 from braid.kernels.expressions.evaluate import evaluate
 from braid.kernels.keys import Keys
-from braid.kernels.limits import limits_of
+from braid.kernels.limits import limits_of, number_values
 from braid.kernels.ordering import range_values
 from braid.kernels.readable import cut, readable
 from braid.kernels.rows import Rows
 from braid.kernels.sampling import frequent_keys, sample_places
 from braid.optimizer.join_orders import build_probe
+from braid.optimizer.paths import sampled_expressions
 from braid.plan.expressions import Column, Expression, columns_of
 from braid.plan.join import JoinPlan
 from braid.state.manifest import FrequentKey, KeyCounts, NumberSample
@@ -74,6 +81,32 @@ class NumberSampling:
 
     def sample(self) -> NumberSample:
         return to_sample(np.concatenate(self._points), self._most) if self._points else NumberSample()
+
+
+class RowSampling:
+    """Samples up to `most` rows of a task: the values that access paths are chosen by."""
+
+    def __init__(self, plan: JoinPlan, stream: int, most: int) -> None:
+        self._expressions = sampled_expressions(plan, stream)
+        self._names = dict.fromkeys(column.name for e in self._expressions for column in columns_of(e))
+        self._most = most
+        self._rows = 0
+        self._tables: list[npt.NDArray[np.float64]] = []
+
+    def add(self, rows: Rows) -> None:
+        self._rows += rows.length
+        if not self._expressions or not self._most:
+            return
+        places = pa.array(np.sort(sample_places(rows.length, self._most)))
+        some = Rows({name: rows.columns[name].take(places) for name in self._names}, rows.types, len(places))
+        self._tables.append(np.array([number_values(expression, some) for expression in self._expressions]))
+
+    def taken(self) -> RowSample:
+        if not self._tables:
+            return RowSample(self._rows)
+        table = np.concatenate(self._tables, axis=1)
+        table = table[:, :: -(-table.shape[1] // self._most)]
+        return RowSample(self._rows, tuple(tuple(column) for column in table.tolist()))
 
 
 def _value(expression: Expression, row: Rows) -> str:

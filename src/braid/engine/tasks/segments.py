@@ -7,7 +7,6 @@ named for some steps are closed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,7 @@ from braid.kernels.keys import index_keys
 from braid.kernels.ordering import open_index, range_values, sort_positions
 from braid.kernels.probing import StoredSegment
 from braid.kernels.rows import Rows
-from braid.plan.join import JoinPlan, id_column
+from braid.plan.join import Index, JoinPlan, id_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 
@@ -34,7 +33,7 @@ class SegmentStore:
         self._copies = copies
         self._directory = directory
         self._readers: dict[str, BlockReader] = {}
-        self._opened: dict[tuple[str, int], StoredSegment] = {}
+        self._opened: dict[tuple[str, int, tuple[int, ...]], StoredSegment] = {}
         self._last_used: dict[str, int] = {}
 
     def reader(self, file: str) -> BlockReader:
@@ -55,20 +54,27 @@ class SegmentStore:
         """The stored columns of a segment."""
         return plain_rows(self.reader(file).batch(segment), types)
 
-    def stored(self, file: str, segment: Segment, stream: int, *, is_sorted: bool = True) -> StoredSegment:
-        """A segment that can be looked up; it is sorted here if it was stored for other sort orders."""
-        found = self._opened.get((file, segment.offset))
+    def stored(
+        self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
+    ) -> StoredSegment:
+        """A segment that can be looked up, sorted by the chosen numbers: as it was stored, or else here."""
+        found = self._opened.get((file, segment.offset, choices))
         if found is None:
             batch = self.reader(file).batch(segment)
             rows = plain_rows(batch, column_types(self.plan, stream))
             rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
-            positions = _positions if is_sorted else partial(_sorted_positions, self.plan, stream, rows)
             indexes = tuple(
-                open_index(self.plan, index, stream, rows, positions(batch, number))
-                for number, index in enumerate(self.plan.indexes(stream))
+                open_index(
+                    self.plan,
+                    index,
+                    stream,
+                    rows,
+                    _positions(batch, number) if is_sorted else _sorted_positions(self.plan, index, stream, rows),
+                )
+                for number, index in enumerate(self.plan.indexes(stream, choices))
             )
-            found = StoredSegment(rows, indexes, segment.min_time, segment.max_time)
-            self._opened[file, segment.offset] = found
+            found = StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices)
+            self._opened[file, segment.offset, choices] = found
         return found
 
     def use(self, files: Iterable[str], step: int) -> None:
@@ -121,8 +127,7 @@ def _positions(batch: pa.RecordBatch, number: int) -> np.ndarray | None:
     return batch.column(name).to_numpy() if name in batch.schema.names else None
 
 
-def _sorted_positions(plan: JoinPlan, stream: int, rows: Rows, batch: pa.RecordBatch, number: int) -> np.ndarray:
+def _sorted_positions(plan: JoinPlan, index: Index, stream: int, rows: Rows) -> np.ndarray:
     """The positions of an index that the segment was not stored for."""
-    index = plan.indexes(stream)[number]
     numbers = None if index.range is None else range_values(index.range, rows)
     return sort_positions(index_keys(plan, index, stream, rows), numbers)

@@ -121,12 +121,12 @@ def _received(
 def _store(own: ShuffleTask, slot: int, parts: Sequence[tuple[Rows, int]]) -> IngestReport:
     """Write the block of a slot. It lists all of its units, so that the blocks of a slot can be merged."""
     block, types = own.open_block(slot), column_types(own.plan, own.stream)
-    reaching = own.command.layout.ranges is not None
+    reaching, order = own.command.layout.ranges is not None, own.command.sort_order(own.stream)
     for group in row_groups(parts):
         units, routes = (np.asarray(group.columns[name]).astype(np.int64) for name in (UNITS, ROUTES))
         plain = {name: column for name, column in group.columns.items() if name in types}
         rows = Rows(plain, types, group.length)
-        for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), reaching):
+        for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching):
             block.add(*segment)
     return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot))
 

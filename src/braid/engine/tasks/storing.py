@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from braid.control import paths
 from braid.engine.tasks.lookup.reaching import Reaches, Starts, first_reaches, segment_reaches
 from braid.engine.tasks.segments import POSITIONS
 from braid.kernels import sizes
@@ -15,9 +16,9 @@ from braid.kernels.keys import Keys, index_keys, stored_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
 from braid.kernels.sizes import byte_cuts, row_sizes
-from braid.kernels.times import row_times
+from braid.kernels.times import row_times, time_pieces
 from braid.placement.units import Placed, store_at
-from braid.plan.join import JoinPlan
+from braid.plan.join import Index, JoinPlan, SortOrder
 from braid.plan.layout import Layout
 
 StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
@@ -44,11 +45,14 @@ def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
 
 
 def sorted_segments(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reaching: bool = False
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, order: SortOrder, reaching: bool = False
 ) -> Iterator[StoredRows]:
-    """The rows of each unit and route in the stream's stored order; if `reaching`, with what they reach."""
+    """The rows of each unit and route in their stored order; if `reaching`, with what they reach.
+
+    Where they span much event time there is a segment for each part of it.
+    """
     for piece in _placed_pieces(rows, placed):
-        yield from _sorted_piece(plan, stream, rows, piece, reaching)
+        yield from _sorted_piece(plan, stream, rows, piece, order, reaching)
 
 
 def placed_segments(
@@ -88,12 +92,18 @@ def _reaches(plan: JoinPlan, stream: int, rows: Rows, starts: Starts, reaching: 
     return list(segment_reaches(first_reaches(plan, stream, rows) if reaching else [], None, starts))
 
 
-def _sorted_piece(plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reaching: bool) -> Iterator[StoredRows]:
+def _sorted_piece(
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, order: SortOrder, reaching: bool
+) -> Iterator[StoredRows]:
     rows = rows if placed.rows is None else rows.take(placed.rows)
-    first = plan.indexes(stream)[0]
+    first, *others = plan.indexes(stream, order.choices)
     numbers = None if first.range is None else range_values(first.range, rows)
     spread = int(placed.routes.max()) + 1
     place = placed.units * spread + placed.routes
+    pieces = _time_pieces(plan, stream, rows, place, order)
+    # Rows are sorted by unit, then by route, then by the piece of event time.
+    count = 1 if pieces is None else int(pieces.max()) + 1
+    place = place if pieces is None else place * count + pieces
     positions = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
     ordered = rows.take(positions)
     place = place[positions]
@@ -102,16 +112,25 @@ def _sorted_piece(plan: JoinPlan, stream: int, rows: Rows, placed: Placed, reach
     for number, (start, stop) in enumerate(pairwise([*starts, len(place)])):
         part = ordered.slice(start, stop)
         times = row_times(plan, stream, part)
-        unit, route = divmod(int(place[start]), spread)
-        batch = _with_positions(plan, stream, part)
+        unit, route = divmod(int(place[start]) // count, spread)
+        batch = _with_positions(plan, stream, part, others)
         yield unit, route, batch, int(times.min()), int(times.max()), reaches[number]
 
 
-def _with_positions(plan: JoinPlan, stream: int, rows: Rows) -> pa.RecordBatch:
+def _time_pieces(plan: JoinPlan, stream: int, rows: Rows, place: Positions, order: SortOrder) -> Positions | None:
+    """The piece of event time of each row; None if the rows are not cut."""
+    if order.cut_us is None:
+        return None
+    places = 1 if (place == place[0]).all() else len(np.unique(place))
+    most = rows.length // places // paths.MIN_ROWS_PER_PIECE
+    return time_pieces(row_times(plan, stream, rows), order.cut_us, min(most, paths.MAX_PIECES))
+
+
+def _with_positions(plan: JoinPlan, stream: int, rows: Rows, others: Sequence[Index]) -> pa.RecordBatch:
     """The rows as a batch, with the stored positions of every index but the first."""
     arrays = list(rows.columns.values())
     names = list(rows.columns)
-    for number, index in enumerate(plan.indexes(stream)[1:], start=1):
+    for number, index in enumerate(others, start=1):
         numbers = None if index.range is None else range_values(index.range, rows)
         positions: Positions = sort_positions(index_keys(plan, index, stream, rows), numbers)
         arrays.append(pa.array(positions.astype(np.int32)))

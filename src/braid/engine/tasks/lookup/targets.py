@@ -6,11 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.ordering import range_values
 from braid.kernels.probing import StoredSegment
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, visitors
@@ -115,17 +112,12 @@ class Targets:
         if not has_rows_of(block, self._owned):
             return
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
+        choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
         for segment in self._store.reader(block.file).segments_of(owned):
             if layout == self.newest or is_primary(layout, block.stream, segment.unit):
-                stored = self._store.stored(block.file, segment, block.stream, is_sorted=is_sorted)
+                stored = self._store.stored(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
 
     def _largest_in(self, block: Block, segment: StoredSegment) -> float:
         routing = self._plan.streams[self._plan.members(block.stream)[0]].routing
-        for index, opened in zip(self._plan.indexes(block.stream), segment.indexes, strict=True):
-            if index.range == routing:
-                return opened.largest
-        if routing is None:
-            return 0.0
-        numbers = np.abs(range_values(routing, segment.rows).astype(np.float64))
-        return float(np.fmax.reduce(numbers, initial=0.0))
+        return 0.0 if routing is None else segment.largest(routing)

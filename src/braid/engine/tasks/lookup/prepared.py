@@ -1,0 +1,35 @@
+"""Probing rows, prepared once for each sort order that the segments of the looked-up stream are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
+from braid.kernels.ranks import RankIndex
+from braid.kernels.rows import Rows
+from braid.optimizer.join_orders import build_probe
+from braid.plan.join import JoinPlan
+
+
+class PreparedRows:
+    """Rows of the `joined` streams that look up a stream or intermediate result."""
+
+    def __init__(
+        self, plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows, rank_indexes: Mapping[int, RankIndex]
+    ) -> None:
+        self._plan = plan
+        self._joined = joined
+        self._number = number
+        self._rows = rows
+        self._rank_indexes = rank_indexes
+        self._counters = Counters()
+        self._prepared: dict[tuple[int, ...], Probing] = {}
+
+    def probing(self, segment: StoredSegment) -> Probing:
+        """The rows as they search this segment; all have the same counters."""
+        found = self._prepared.get(segment.choices)
+        if found is None:
+            probe = build_probe(self._plan, self._joined, self._number, segment.choices)
+            found = prepare(self._plan, self._joined, probe, self._rows, self._counters, self._rank_indexes)
+            self._prepared[segment.choices] = found
+        return found
