@@ -79,11 +79,11 @@ def _watch(query: InlineQuery) -> tuple[dict[int, float], list[int]]:
     cluster: Any = query.cluster
     run_slot: Callable[..., Any] = cluster._slot
 
-    def timed(function: Any, command: Any, slot: int, attempt: int) -> Any:
+    def timed(*arguments: Any) -> Any:
         began = time.process_time()
-        report = run_slot(function, command, slot, attempt)
-        spent[slot] = spent.get(slot, 0.0) + time.process_time() - began
-        merged.extend(block.rows for block in report.merged)
+        report = run_slot(*arguments)
+        spent[report.slot] = spent.get(report.slot, 0.0) + time.process_time() - began
+        merged.extend(part.rows for part in report.merged)
         return report
 
     cluster._slot = timed

@@ -18,6 +18,8 @@ from braid.plan.join import Index, JoinPlan
 
 Numbers = npt.NDArray[Any]
 
+SAMPLED_KEYS = 1024
+
 
 def range_values(expression: Expression, rows: Rows) -> Numbers:
     """The numbers that an index is searched by: integers unchanged, decimals as doubles, no infinities.
@@ -90,6 +92,18 @@ class SortedIndex:
     keys: Keys | None
     numbers: Numbers | None
     positions: Positions | None
+
+    @cached_property
+    def keys_repeat(self) -> bool:
+        """Whether a key has two rows or more on average, judged by a sample.
+
+        Then the distinct keys are searched, which are fewer. Otherwise finding them costs more than it saves, in every
+        worker that opens the segment.
+        """
+        if self.keys is None or self.length < 2:
+            return False
+        places = np.linspace(0, self.length - 2, SAMPLED_KEYS).astype(np.int64)
+        return bool(np.mean(self.keys[places] == self.keys[places + 1]) >= 0.5)
 
     @cached_property
     def groups(self) -> tuple[Keys, Positions]:

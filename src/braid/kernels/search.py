@@ -79,16 +79,27 @@ def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
 
 def _find_groups(index: SortedIndex, keys: Keys, among: Positions | None) -> Ranges:
     """The group of each key, for the rows whose key the index has; only `among` some rows, if given."""
-    distinct, starts = index.groups
-    if len(distinct) == 0:
+    if index.length == 0 or index.keys is None:
         empty = np.zeros(0, np.int64)
         return Ranges(empty, empty, empty)
     keys = keys if among is None else keys[among]
+    if not index.keys_repeat:
+        found = _find_rows(index.keys, keys)
+        return found if among is None or found.rows is None else Ranges(found.start, found.stop, among[found.rows])
+    distinct, starts = index.groups
     place = np.searchsorted(distinct, keys)
     np.minimum(place, len(distinct) - 1, out=place)
     rows = np.flatnonzero(distinct[place] == keys)
     place = place[rows]
     return Ranges(starts[place], starts[place + 1], rows if among is None else among[rows])
+
+
+def _find_rows(stored: Keys, keys: Keys) -> Ranges:
+    """The rows of each key where most keys have one: the end of a range is searched only for keys that are found."""
+    place = np.searchsorted(stored, keys)
+    np.minimum(place, len(stored) - 1, out=place)
+    rows = np.flatnonzero(stored[place] == keys)
+    return Ranges(place[rows], np.searchsorted(stored, keys[rows], side="right"), rows)
 
 
 def _find_numbers(numbers: Numbers, limits: Limits, rows: Positions | None) -> Ranges:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from braid.kernels.limits import Limits
 from braid.kernels.ordering import SortedIndex, sort_positions
-from braid.kernels.search import Ranges, expand, search
+from braid.kernels.search import Ranges, _find_groups, expand, search
 from tests.unit.kernels.numbers import TYPES, numbers_of
 
 ENDS = st.one_of(st.just(math.nan), st.floats(allow_nan=False, allow_infinity=False), st.integers(-4, 4).map(float))
@@ -75,3 +75,38 @@ def test_expanding_gives_every_place_of_every_range_in_bounded_pieces(ranges: li
     assert all(0 < len(probes) == len(places) <= most for probes, places in pieces)
     pairs = [(int(p), int(q)) for probes, places in pieces for p, q in zip(probes, places, strict=True)]
     assert pairs == [(n, place) for n, (first, count) in enumerate(ranges) for place in range(first, first + count)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(-3, 12), max_size=40),
+    st.lists(st.integers(-4, 13), max_size=20),
+    st.booleans(),
+    st.booleans(),
+)
+def test_keys_are_found_alike_whether_distinct_keys_or_all_rows_are_searched(
+    stored: list[int], probing: list[int], repeat: bool, only_some: bool
+) -> None:
+    keys, probes = np.sort(np.array(stored, np.int64)), np.array(probing, np.int64)
+    among = np.arange(0, len(probes), 2) if only_some else None
+    index = SortedIndex(len(keys), keys, None, None)
+    index.__dict__["keys_repeat"] = repeat
+    ranges = _find_groups(index, probes, among)
+    assert ranges.rows is not None
+    got = {
+        int(row): (int(start), int(stop))
+        for row, start, stop in zip(ranges.rows, ranges.start, ranges.stop, strict=True)
+    }
+    assert got == {
+        row: (stored_before, stored_before + stored.count(key))
+        for row, key in enumerate(probing)
+        if key in stored and (among is None or row % 2 == 0)
+        for stored_before in [sum(other < key for other in stored)]
+    }
+
+
+@pytest.mark.parametrize(("rows_per_key", "repeat"), [(1, False), (3, True)])
+def test_whether_keys_repeat_is_judged_by_a_sample(rows_per_key: int, repeat: bool) -> None:
+    keys = np.repeat(np.arange(20_000), rows_per_key)
+    assert SortedIndex(len(keys), keys, None, None).keys_repeat is repeat
+    assert not SortedIndex(1, keys[:1], None, None).keys_repeat

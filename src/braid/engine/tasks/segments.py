@@ -13,14 +13,17 @@ import pyarrow as pa
 
 from braid.errors import CorruptStateError
 from braid.kernels.keys import index_keys
-from braid.kernels.ordering import open_index, range_values, sort_positions
+from braid.kernels.ordering import SortedIndex, open_index, range_values, sort_positions
 from braid.kernels.probing import StoredSegment
 from braid.kernels.rows import Rows
 from braid.plan.join import Index, JoinPlan, id_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
+from braid.state.usage import opening
 
-POSITIONS = "#index:"
+# Columns of a segment for each index but the first: the positions of its rows in the order of the index, and the keys
+# and numbers in that order. They are mapped with the rows, so the workers of an executor share them.
+POSITIONS, KEYS, NUMBERS = "#index:", "#keys:", "#numbers:"
 # A worker meets the same slot again within a few steps.
 KEPT_STEPS = 4
 
@@ -39,16 +42,19 @@ class SegmentStore:
     def reader(self, file: str) -> BlockReader:
         found = self._readers.get(file)
         if found is None:
-            path = f"{self._directory}/{file}"
-            try:
-                buffer = self._copies.map(path)
-            except FileNotFoundError as error:
-                raise CorruptStateError(
-                    f"The state block {path} is missing.",
-                    hint="Restore the file from a copy of the checkpoint, then start the query again.",
-                ) from error
-            found = self._readers[file] = BlockReader(buffer, path)
+            with opening():
+                found = self._readers[file] = self._open(f"{self._directory}/{file}")
         return found
+
+    def _open(self, path: str) -> BlockReader:
+        try:
+            buffer = self._copies.map(path)
+        except FileNotFoundError as error:
+            raise CorruptStateError(
+                f"The state block {path} is missing.",
+                hint="Restore the file from a copy of the checkpoint, then start the query again.",
+            ) from error
+        return BlockReader(buffer, path)
 
     def rows(self, file: str, segment: Segment, types: Mapping[str, str]) -> Rows:
         """The stored columns of a segment."""
@@ -60,22 +66,23 @@ class SegmentStore:
         """A segment that can be looked up, sorted by the chosen numbers: as it was stored, or else here."""
         found = self._opened.get((file, segment.offset, choices))
         if found is None:
-            batch = self.reader(file).batch(segment)
-            rows = plain_rows(batch, column_types(self.plan, stream))
-            rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
-            indexes = tuple(
-                open_index(
-                    self.plan,
-                    index,
-                    stream,
-                    rows,
-                    _positions(batch, number) if is_sorted else _sorted_positions(self.plan, index, stream, rows),
-                )
-                for number, index in enumerate(self.plan.indexes(stream, choices))
-            )
-            found = StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices)
+            reader = self.reader(file)
+            with opening():
+                found = self._index(reader.batch(segment), segment, stream, choices, is_sorted)
             self._opened[file, segment.offset, choices] = found
         return found
+
+    def _index(
+        self, batch: pa.RecordBatch, segment: Segment, stream: int, choices: tuple[int, ...], is_sorted: bool
+    ) -> StoredSegment:
+        rows = plain_rows(batch, column_types(self.plan, stream))
+        rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
+        open_one = partial(_stored_index, batch) if is_sorted else _sorted_index
+        indexes = tuple(
+            open_one(self.plan, number, index, stream, rows)
+            for number, index in enumerate(self.plan.indexes(stream, choices))
+        )
+        return StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices)
 
     def use(self, files: Iterable[str], step: int) -> None:
         """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
@@ -122,12 +129,24 @@ def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:
     return rows.take(np.flatnonzero(np.logical_and.reduce(known)))
 
 
-def _positions(batch: pa.RecordBatch, number: int) -> np.ndarray | None:
-    name = f"{POSITIONS}{number}"
+def _stored_index(
+    batch: pa.RecordBatch, plan: JoinPlan, number: int, index: Index, stream: int, rows: Rows
+) -> SortedIndex:
+    """An index of a segment as it is stored; the rows are in the order of the first."""
+    positions = _column(batch, POSITIONS, number)
+    keys, numbers = _column(batch, KEYS, number), _column(batch, NUMBERS, number)
+    is_complete = (keys is None) == (not index.parts) and (numbers is None) == (index.range is None)
+    if positions is not None and is_complete:
+        return SortedIndex(rows.length, keys, numbers, positions)
+    return open_index(plan, index, stream, rows, positions)
+
+
+def _column(batch: pa.RecordBatch, kind: str, number: int) -> np.ndarray | None:
+    name = f"{kind}{number}"
     return batch.column(name).to_numpy() if name in batch.schema.names else None
 
 
-def _sorted_positions(plan: JoinPlan, index: Index, stream: int, rows: Rows) -> np.ndarray:
-    """The positions of an index that the segment was not stored for."""
+def _sorted_index(plan: JoinPlan, number: int, index: Index, stream: int, rows: Rows) -> SortedIndex:
+    """An index that the segment was not stored for."""
     numbers = None if index.range is None else range_values(index.range, rows)
-    return sort_positions(index_keys(plan, index, stream, rows), numbers)
+    return open_index(plan, index, stream, rows, sort_positions(index_keys(plan, index, stream, rows), numbers))

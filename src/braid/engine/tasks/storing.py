@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from braid.control import paths
 from braid.engine.tasks.lookup.reaching import Reaches, Starts, first_reaches, segment_reaches
-from braid.engine.tasks.segments import POSITIONS
+from braid.engine.tasks.segments import KEYS, NUMBERS, POSITIONS
 from braid.kernels import sizes
 from braid.kernels.keys import Keys, index_keys, stored_keys
 from braid.kernels.ordering import range_values, sort_positions
@@ -127,12 +127,18 @@ def _time_pieces(plan: JoinPlan, stream: int, rows: Rows, place: Positions, orde
 
 
 def _with_positions(plan: JoinPlan, stream: int, rows: Rows, others: Sequence[Index]) -> pa.RecordBatch:
-    """The rows as a batch, with the stored positions of every index but the first."""
+    """The rows as a batch, with the positions, keys and numbers of every index but the first."""
     arrays = list(rows.columns.values())
     names = list(rows.columns)
     for number, index in enumerate(others, start=1):
+        keys = index_keys(plan, index, stream, rows)
         numbers = None if index.range is None else range_values(index.range, rows)
-        positions: Positions = sort_positions(index_keys(plan, index, stream, rows), numbers)
-        arrays.append(pa.array(positions.astype(np.int32)))
-        names.append(f"{POSITIONS}{number}")
+        positions: Positions = sort_positions(keys, numbers)
+        columns: dict[str, np.ndarray] = {POSITIONS: positions.astype(np.int32)}
+        if keys is not None:
+            columns[KEYS] = keys[positions]
+        if numbers is not None and numbers.dtype.kind in "iuf":
+            columns[NUMBERS] = numbers[positions]
+        arrays += map(pa.array, columns.values())
+        names += [f"{kind}{number}" for kind in columns]
     return pa.RecordBatch.from_arrays(arrays, names=names)
