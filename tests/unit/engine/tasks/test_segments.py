@@ -52,8 +52,8 @@ def test_a_stored_index_is_mapped_and_equals_what_the_rows_give(second: str, tmp
             for index, found in zip(plan.indexes(1)[1:], opened.indexes[1:], strict=True):
                 expected = open_index(plan, index, 1, opened.rows, found.positions)
                 for name in ("keys", "numbers"):
-                    own, derived = getattr(found, name), getattr(expected, name)
-                    np.testing.assert_array_equal(own, derived)
+                    own, computed = getattr(found, name), getattr(expected, name)
+                    np.testing.assert_array_equal(own, computed)
                     assert own is None or not own.flags.owndata, "mapped, not made"
                 checked += 1
     assert checked
