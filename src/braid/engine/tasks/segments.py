@@ -7,6 +7,7 @@ named for some steps are closed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
