@@ -37,7 +37,8 @@ def next_layout(
     base = chosen.adapted_as(newest, elasticity is not None) if newest.started_by(chosen) else chosen
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
     if not continues:
-        return Spread(replace(base, epoch=newest.epoch + 1))
+        known = decide_ranges(base, manifest.number_samples, 1) if newest.stored_as == base.stored_as else None
+        return Spread(replace(base if known is None else known.layout, epoch=newest.epoch + 1))
     ranging = decide_ranges(newest, manifest.number_samples, len(manifest.layouts))
     if ranging is not None:
         layout = replace(ranging.layout, epoch=newest.epoch + 1)

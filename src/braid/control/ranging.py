@@ -33,6 +33,8 @@ SEARCH_STEPS = 24
 ROUNDING = 1e-9
 # The search for shared ranges takes time in proportion to the units, about 10 ms for these.
 MAX_SHARED_UNITS = 64
+# A point of more than this many times the mean weight is one frequent number, not many near each other.
+HOT_POINT = 4.0
 
 Loads = npt.NDArray[np.float64]
 """For each point its share of the rows and of the pairs of a side; of two sides one after the other."""
@@ -119,32 +121,37 @@ def _side(layout: Layout, stream: int) -> Side:
 
 
 def _loads(stream: int, known: dict[int, Points]) -> Loads:
-    """For each point of a stream its share of the rows, and of the pairs with rows of other streams that reach it."""
+    """For each point of a stream its share of the rows, and of the pairs with rows of other streams that it reaches."""
     points = known[stream]
     rows = points["rows"].astype(np.float64)
-    probing = np.zeros(len(points))
-    for other, others in known.items():
-        if other != stream:
-            probing += _reaching(others, points["number"])
-    pairs = rows * probing
-    shares = [rows / rows.sum()]
-    if pairs.sum() > 0:
-        shares.append(pairs / pairs.sum())
-    return np.stack([shares[0], shares[-1]], axis=1)
+    reached = sum((_rows_within(known[n], points) for n in known if n != stream), np.zeros(len(points)))
+    pairs = rows * reached
+    shares = rows / rows.sum()
+    return np.stack([shares, pairs / pairs.sum() if pairs.sum() > 0 else shares], axis=1)
 
 
-def _reaching(others: Points, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The rows of another stream that reach each number; what has no place is reached by all."""
-    weights = others["rows"].astype(np.float64)
-    total = weights.sum()
-    lower = np.nan_to_num(others["lower"], nan=-np.inf)
-    upper = np.nan_to_num(others["upper"], nan=np.inf)
-    begun, ended = np.argsort(lower, kind="stable"), np.argsort(upper, kind="stable")
-    sums = [np.append(0.0, np.cumsum(weights[order])) for order in (begun, ended)]
-    started = sums[0][np.searchsorted(lower[begun], numbers, side="right")]
-    finished = sums[1][np.searchsorted(upper[ended], numbers, side="left")]
-    reaching: npt.NDArray[np.float64] = np.where(np.isfinite(numbers), started - finished, total)
-    return reaching
+def _rows_within(others: Points, reaching: Points) -> npt.NDArray[np.float64]:
+    """About how many rows of another stream each point reaches.
+
+    A bound may be much narrower than the distance of two points. So the rows of a point are spread evenly up to the
+    middle of the next one, unless it has many of one number. What is not finite reaches, and is reached by, all.
+    """
+    weights, numbers = others["rows"].astype(np.float64), others["number"]
+    finite = np.isfinite(numbers)
+    everywhere = weights[~finite].sum()
+    weights, numbers = weights[finite], numbers[finite]
+    lower = np.nan_to_num(reaching["lower"], nan=-np.inf)
+    upper = np.nan_to_num(reaching["upper"], nan=np.inf)
+    hot = weights > HOT_POINT * weights.mean() if len(weights) else np.zeros(0, bool)
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    edges = np.concatenate((numbers[:1], middles, numbers[-1:]))
+    sums = np.append(0.0, np.cumsum(np.where(hot, 0.0, weights)))
+    spread = np.interp(upper, edges, sums) - np.interp(lower, edges, sums) if len(numbers) else 0.0
+    atoms, atom_sums = numbers[hot], np.append(0.0, np.cumsum(weights[hot]))
+    first, last = np.searchsorted(atoms, lower, side="left"), np.searchsorted(atoms, upper, side="right")
+    within = np.maximum(spread, 0.0) + np.maximum(atom_sums[last] - atom_sums[first], 0.0) + everywhere
+    rows: npt.NDArray[np.float64] = np.where(np.isfinite(reaching["number"]), within, others["rows"].sum())
+    return rows
 
 
 def _imbalance(points: Points, loads: Loads, side: Side) -> float:

@@ -9,6 +9,7 @@ from braid.control.layouts import Spread
 from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
 from braid.control.paths import PathDecision, decide_paths
+from braid.control.ranging import decide_ranges
 from braid.control.skew import add_counts
 from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
@@ -47,7 +48,9 @@ def delta_of(
     plan: JoinPlan, manifest: Manifest, run: str, start: Start, decision: OrderDecision | None, reports: Reports
 ) -> DeltaRecord:
     """The record of the step after `manifest`, from the reports of its ingest tasks."""
-    step, layout = manifest.step + 1, start.spread.layout
+    step, ingested = manifest.step + 1, start.spread.layout
+    samples = _number_samples(plan, manifest, ingested, reports)
+    layout, chosen = _first_ranges(plan, manifest, ingested, samples)
     paths = _decide_paths(plan, manifest, start, reports)
     delta = DeltaRecord(
         step=step,
@@ -67,13 +70,14 @@ def delta_of(
         ingest=tuple(sum((r.usage for r in reports if r.stream == s.number), Usage()) for s in plan.streams),
         adaptations=(
             *start.spread.adaptations,
+            *chosen,
             *paths.adaptations,
             *(() if decision is None else decision.adaptations),
         ),
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, layout, reports),
-        number_samples=_number_samples(plan, manifest, layout, reports),
+        number_samples=samples,
         sort_orders=paths.sort_orders,
         path_shares=paths.shares,
         follows=identity_of(manifest),
@@ -168,6 +172,23 @@ def _number_samples(plan: JoinPlan, manifest: Manifest, layout: Layout, reports:
     before = known or (NumberSample(),) * len(plan.streams)
     seen = [[r.numbers for r in reports if r.stream == stream.number] for stream in plan.streams]
     return tuple(add_samples(*pair) for pair in zip(before, seen, strict=True))
+
+
+def _first_ranges(
+    plan: JoinPlan, manifest: Manifest, layout: Layout, samples: Sequence[NumberSample]
+) -> tuple[Layout, tuple[str, ...]]:
+    """The layout of the step, with its first ranges if the rows just read suffice to choose them.
+
+    The slots place the rows when they gather them. Otherwise all later rows would visit all units, as long as these
+    rows live. The layout that they were read under must be in the records.
+    """
+    if layout.has_ranges or layout.epoch != manifest.layout.epoch:
+        return layout, ()
+    ranging = decide_ranges(layout, samples, len(manifest.layouts))
+    if ranging is None:
+        return layout, ()
+    adaptation = ranging.describe([stream.name for stream in plan.streams])
+    return replace(ranging.layout, epoch=layout.epoch + 1), (adaptation,)
 
 
 def _late_moves(plan: JoinPlan, reports: Reports, step: int, now_ms: int) -> tuple[Move, ...]:

@@ -88,7 +88,7 @@ def look_up(
     if any(command.admission.starting(block) for block in command.blocks):
         merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, cluster.slots)
         merges = tuple(_in_one_order(merge, command) for merge in merges)
-        gathers = _gathers(delta)
+        gathers = _gathers(delta, command)
         found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
         compacted = compacted_by(merges, found.reports)
     unneeded = found.unneeded | compacted.unneeded
@@ -111,17 +111,25 @@ def _in_one_order(merge: Merge, command: ProbeCommand) -> Merge:
     return replace(merge, choices=command.sort_order(merge.stream).choices)
 
 
-def _gathers(delta: DeltaRecord) -> tuple[Merge, ...]:
+def _gathers(delta: DeltaRecord, command: ProbeCommand) -> tuple[Merge, ...]:
     """The ingest files of each stream, whose rows the slots store as blocks of their own.
 
-    Blocks of a slot's units, which a shuffle has made, need no gathering. Rows that were recorded under another layout
-    stay where they are: a corrected query visits all of them.
+    Blocks of a slot's units, which a shuffle has made, need no gathering. Rows that were read before the step chose its
+    first ranges are placed by these. Rows that were recorded for other keys or sort orders stay where they are: a
+    corrected query visits all of them.
     """
-    files: dict[int, list[str]] = defaultdict(list)
+    newest = delta.layout.epoch
+    alike = {layout.epoch for layout in command.layouts if layout.stored_as == delta.layout.stored_as}
+    files: dict[tuple[int, int], list[str]] = defaultdict(list)
     for block in delta.blocks:
-        if block.epoch == delta.layout.epoch and block.units is None:
-            files[block.stream].append(block.file)
-    return tuple(Merge(stream, tuple(names), delta.layout.epoch, None) for stream, names in sorted(files.items()))
+        # To be placed by others than its own slot, a block must be known to all slots.
+        placed = block.epoch != newest and command.admission.starting(block) is not None
+        if block.epoch in alike and (block.units is None or placed):
+            files[block.stream, block.epoch].append(block.file)
+    return tuple(
+        Merge(stream, tuple(names), epoch, None, into=None if epoch == newest else newest)
+        for (stream, epoch), names in sorted(files.items())
+    )
 
 
 def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:

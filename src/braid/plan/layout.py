@@ -48,6 +48,11 @@ class Layout:
         """Whether the place of a row depends on its values, so that a slot probes with few rows of others."""
         return self.by_key or self.ranges is not None
 
+    @property
+    def has_ranges(self) -> bool:
+        """Whether it has ranges, and not one for all numbers because there were no samples yet."""
+        return self.ranges is not None and any(self.ranges)
+
     def members(self, stream: int) -> tuple[int, ...]:
         """The number of units in each subgroup of a stream's side."""
         if self.sizes is not None:

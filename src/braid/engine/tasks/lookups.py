@@ -72,8 +72,11 @@ class SlotLookups:
             for rank_index in command.rank_indexes
         }
         self._targets = Targets(command, self._stored_blocks, self._owned, store)
+        # Rows that were placed when they were gathered probe from the ingest files, which have all of them.
+        placed = {gather.stream for gather in command.gathers if gather.into is not None}
+        probing = (*command.blocks, *(block for block in own if block.stream not in placed))
         self._arrivals = Arrivals(
-            command, self._blocks, gathered, self._owned, self._targets, store, self._stays_local(slots)
+            command, probing, gathered, self._owned, self._targets, store, self._stays_local(slots)
         )
         self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)

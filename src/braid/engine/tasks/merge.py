@@ -23,6 +23,9 @@ from braid.state.manifest import Block, Merge, stored_block
 # Fewer rows of a unit and route are not worth cutting: they are in one slice.
 MIN_ROWS_TO_CUT = 4096
 
+ByPlace = dict[tuple[int, int], list[tuple[Rows, int]]]
+"""Rows by unit and route, each part with an upper bound of its bytes."""
+
 
 def merge_blocks(
     merge: Merge,
@@ -39,20 +42,15 @@ def merge_blocks(
     The block lists all units of the slot, also those without rows, so that the blocks of a slot can be merged again.
     The last slice of a merge copies the segments of the slices before it.
     """
-    by_place: dict[tuple[int, int], list[tuple[Rows, int]]] = defaultdict(list)
+    by_place: ByPlace = defaultdict(list)
     for segment, rows in _useful_rows(merge, owned, inputs, store):
         by_place[segment.unit, segment.route].append((rows, segment.length))
-    pieces = (
-        (rows, Placed(np.full(rows.length, unit), np.full(rows.length, route)))
-        for (unit, route), parts in sorted(by_place.items())
-        for rows in row_groups(parts)
-    )
     writer = BlockWriter(files, path)
     for part in merge.copied:
         reader = store.reader(part.file)
         for segment in reader.segments_of(owned):
             writer.copy(segment, reader)
-    return _write(merge, layout, order, tuple(sorted(owned)), pieces, inputs, store, writer)
+    return _write(merge, layout, order, tuple(sorted(owned)), _together(by_place), inputs, store, writer)
 
 
 def move_blocks(
@@ -76,6 +74,40 @@ def move_blocks(
             salt += rows.length
 
     return _write(merge, new, order, None, pieces(), inputs, store, BlockWriter(files, path))
+
+
+def gather_placed(
+    merge: Merge,
+    new: Layout,
+    order: SortOrder,
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    """The block of this slot's units in the new layout, with rows that were read before it was chosen.
+
+    Every slot places all rows, in the same order, so that each row is in the block of one slot.
+    """
+    by_place: ByPlace = defaultdict(list)
+    salt = inputs[0].last_step if inputs else 0
+    for segment, rows in _useful_rows(merge, None, inputs, store):
+        placed = placed_rows(store.plan, new, merge.stream, rows, salt)
+        salt += rows.length
+        own = np.isin(placed.units, list(owned))
+        for unit, route in set(zip(placed.units[own].tolist(), placed.routes[own].tolist(), strict=True)):
+            chosen = np.flatnonzero((placed.units == unit) & (placed.routes == route))
+            by_place[unit, route].append((rows.take(chosen), segment.length))
+    writer = BlockWriter(files, path)
+    return _write(merge, new, order, tuple(sorted(owned)), _together(by_place), inputs, store, writer)
+
+
+def _together(by_place: ByPlace) -> Iterator[tuple[Rows, Placed]]:
+    """The rows of each unit and route, concatenated up to a bounded size."""
+    for (unit, route), parts in sorted(by_place.items()):
+        for rows in row_groups(parts):
+            yield rows, Placed(np.full(rows.length, unit), np.full(rows.length, route))
 
 
 def _write(
@@ -102,7 +134,7 @@ def _write(
 
 
 def _useful_rows(
-    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore
+    merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore
 ) -> Iterator[tuple[Segment, Rows]]:
     types = column_types(store.plan, merge.stream)
     for file, segment, (start, stop) in _spans(merge, owned, inputs, store):
@@ -116,7 +148,7 @@ def _useful_rows(
 
 
 def _spans(
-    merge: Merge, owned: set[int], inputs: list[Block], store: SegmentStore
+    merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore
 ) -> Iterator[tuple[str, Segment, tuple[int, int]]]:
     """The segments of this slot's units, each with its rows in the slices of this step."""
     # Every slice must see the same runs in the same order.

@@ -15,7 +15,7 @@ from braid.engine.reports import MergeReport, Output, ProbeReport, UnitCounts
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookups import SlotLookups
-from braid.engine.tasks.merge import merge_blocks, move_blocks
+from braid.engine.tasks.merge import gather_placed, merge_blocks, move_blocks
 from braid.engine.tasks.selection import select_outputs
 from braid.engine.tasks.task import SlotTask
 from braid.engine.tasks.worker.cache import segment_store
@@ -23,6 +23,8 @@ from braid.engine.tasks.worker.watching import watched
 from braid.kernels.rows import Pairs
 from braid.optimizer.trees import in_shape
 from braid.placement.units import units_by_slot
+from braid.plan.join import SortOrder
+from braid.plan.layout import Layout
 from braid.state.manifest import Block, Merge
 
 
@@ -58,6 +60,7 @@ class SlotProbe:
         self._task = task
         self._plan = in_shape(task.plan, command.layouts[-1].tree)
         self._command = command
+        self._layouts = {layout.epoch: layout for layout in command.layouts}
         self._name = probe_name(task, command)
         self._began_cpu = time.process_time()
         self._store = segment_store(self._plan, task.locations, command.run)
@@ -136,7 +139,7 @@ class SlotProbe:
 
     def _gather(self) -> tuple[Block, ...]:
         """The step's rows of this slot's units, sorted and stored as one block for each stream."""
-        gathered = [self._merge(gather, f"g{number}") for number, gather in enumerate(self._command.gathers)]
+        gathered = [self._gathered(gather, f"g{number}") for number, gather in enumerate(self._command.gathers)]
         blocks = tuple(block for block in gathered if block is not None)
         self._store.use([block.file for block in blocks], self._command.step)
         return blocks
@@ -151,18 +154,31 @@ class SlotProbe:
             rows = rows * (merge.last - merge.first) // merge.slices
         return MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block)
 
+    def _gathered(self, gather: Merge, suffix: str) -> Block | None:
+        if gather.into is None:
+            return self._merge(gather, suffix)
+        new = self._layouts[gather.into]
+        place = self._task.block_path(f"{self._name}-{suffix}.block")
+        order, owned, inputs = self._order(gather), self._owned(gather, new), self._inputs(gather)
+        return gather_placed(gather, new, order, owned, inputs, self._store, *place)
+
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
-        layouts = {layout.epoch: layout for layout in self._command.layouts}
-        layout = layouts[merge.epoch]
+        layout, place = self._layouts[merge.epoch], self._task.block_path(f"{self._name}-{suffix}.block")
+        order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
+        if merge.into is not None:
+            return move_blocks(merge, order, (layout, self._layouts[merge.into]), owned, inputs, self._store, *place)
+        return merge_blocks(merge, layout, order, owned, inputs, self._store, *place)
+
+    def _order(self, merge: Merge) -> SortOrder:
+        """The newest sort order of the stream, unless earlier slices of the merge were written in another."""
         order = self._command.sort_order(merge.stream)
-        if merge.choices is not None:
-            order = replace(order, choices=merge.choices)
+        return order if merge.choices is None else replace(order, choices=merge.choices)
+
+    def _owned(self, merge: Merge, layout: Layout) -> set[int]:
+        """This slot's units of the merged stream."""
         side = self._plan.members(merge.stream)[0]
         units = units_by_slot(layout, len(self._plan.streams), self._task.slots)[self._task.slot]
-        owned = {unit.number for unit in units if side in unit.streams}
-        inputs = [block for block in self._command.blocks if block.file in merge.files]
-        files, path = self._task.block_path(f"{self._name}-{suffix}.block")
-        if merge.into is not None:
-            moved = (layout, layouts[merge.into])
-            return move_blocks(merge, order, moved, owned, inputs, self._store, files, path)
-        return merge_blocks(merge, layout, order, owned, inputs, self._store, files, path)
+        return {unit.number for unit in units if side in unit.streams}
+
+    def _inputs(self, merge: Merge) -> list[Block]:
+        return [block for block in self._command.blocks if block.file in merge.files]

@@ -151,8 +151,8 @@ class Arrivals:
             alike = layout.stored_as == newest.stored_as  # else the segments reach by other comparisons
         chosen = wanted if alike else Wanted(wanted.side)
         for segment in chosen.segments(self._store.reader(block.file)):
-            if gathered and segment.unit in self._owned[block.epoch]:
-                continue
+            if gathered and block.epoch == newest.epoch and segment.unit in self._owned[block.epoch]:
+                continue  # it is in this slot's own block
             if block.epoch == newest.epoch:
                 yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, span)
             elif is_primary(layout, block.stream, segment.unit):
