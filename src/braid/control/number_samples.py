@@ -44,14 +44,14 @@ def to_sample(points: Points, most: int = KEPT_POINTS) -> NumberSample:
     if not len(points):
         return NumberSample()
     kept = _reduce(points, most)
-    text = base64.b85encode(zlib.compress(kept.tobytes(), 1)).decode()
+    text = base64.b64encode(zlib.compress(kept.tobytes(), 1)).decode()
     return NumberSample(float(kept["rows"].sum()), text)
 
 
 def points_of(sample: NumberSample) -> Points:
     """The points of a sample, by number."""
     return (
-        np.frombuffer(zlib.decompress(base64.b85decode(sample.points)), POINT) if sample.points else np.zeros(0, POINT)
+        np.frombuffer(zlib.decompress(base64.b64decode(sample.points)), POINT) if sample.points else np.zeros(0, POINT)
     )
 
 
