@@ -39,6 +39,7 @@ class Usage:
             self.store_writes + other.store_writes,
             self.segment_reads + other.segment_reads,
             self.moved_bytes + other.moved_bytes,
+            self.opening + other.opening,
         )
 
 

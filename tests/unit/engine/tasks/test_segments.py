@@ -61,7 +61,9 @@ def test_a_stored_index_is_mapped_and_equals_what_the_rows_give(second: str, tmp
 
 def test_opening_is_counted_when_a_block_is_not_open_yet(tmp_path: Path) -> None:
     query = InlineQuery(three_streams("key"), str(tmp_path), slots=1)
-    query.run(0, {"a": pa.table({"ts": pa.array([1], pa.timestamp("us", "UTC")), "k": [1]})})
+    progress = query.run(0, {"a": pa.table({"ts": pa.array([1], pa.timestamp("us", "UTC")), "k": [1]})})
+    assert progress is not None
+    assert 0.0 < progress["openingCpuSeconds"] < progress["cpuSeconds"]["probe"]
     (block,) = query.steps.manifest.blocks
     store = SegmentStore(
         build_plan(three_streams("key")), LocalCopies(LocalFiles(), ""), f"{query.checkpoint.path}/blocks"
