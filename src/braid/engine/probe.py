@@ -122,9 +122,7 @@ def _gathers(delta: DeltaRecord, command: ProbeCommand) -> tuple[Merge, ...]:
     alike = {layout.epoch for layout in command.layouts if layout.stored_as == delta.layout.stored_as}
     files: dict[tuple[int, int], list[str]] = defaultdict(list)
     for block in delta.blocks:
-        # To be placed by others than its own slot, a block must be known to all slots.
-        placed = block.epoch != newest and command.admission.starting(block) is not None
-        if block.epoch in alike and (block.units is None or placed):
+        if block.epoch in alike and block.units is None:
             files[block.stream, block.epoch].append(block.file)
     return tuple(
         Merge(stream, tuple(names), epoch, None, into=None if epoch == newest else newest)
