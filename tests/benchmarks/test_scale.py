@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.scale import command
+from benchmarks.scale import command, in_process
 from benchmarks.scale.in_process import measure_steps
 from benchmarks.scale.model import SlotWork, StepWork, by_slot
 from benchmarks.scale.on_spark import measure_join
@@ -127,7 +127,8 @@ def test_results_that_depend_on_the_slots_are_an_error() -> None:
     assert command.differing([({"kind": "band"}, {"results": 1}), ({"kind": "band"}, {"error": "slow"})]) == []
 
 
-def test_a_join_on_spark_is_measured(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_join_on_spark_is_measured(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "FIRST_SHARE", 1.0)  # on Spark all steps have the same rows
     join = Join("band", rows=60, window_steps=2)
     found = measure_join(spark, join, slots=2, steps=3, warm_up=1, strategy=None, scratch=tmp_path)
     alone = measure_steps(join, slots=2, steps=3, counted=2, strategy=None)

@@ -10,6 +10,6 @@ from braid.placement import units
 
 @pytest.fixture(autouse=True)
 def _few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "MIN_ROWS_PER_UNIT", 2)
+    monkeypatch.setattr(units, "MIN_ROWS_PER_UNIT", 1)
     monkeypatch.setattr(ranging, "MIN_SAMPLED_ROWS", 4)
     monkeypatch.setattr(ranging, "MIN_GAIN", 1.01)

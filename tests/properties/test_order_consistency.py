@@ -69,9 +69,9 @@ def watch(query: InlineQuery) -> tuple[list[str], list[int]]:
         report: IngestReport = take(command, stream, *rest)
         return report
 
-    def working(function: Any, command: Any, slot: int, attempt: int) -> Any:
+    def working(function: Any, kind: Any, text: str, slot: int, attempt: int) -> Any:
         worked.append(slot)
-        return run_slot(function, command, slot, attempt)
+        return run_slot(function, kind, text, slot, attempt)
 
     cluster._take, cluster._slot = taking, working
     return taken_in, worked

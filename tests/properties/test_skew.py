@@ -162,7 +162,7 @@ def test_a_crash_while_subgroups_change_repeats_and_loses_nothing(seed: int, tmp
     strategies: list[Strategy] = [Auto(), Auto(), Auto(), Biclique(routing="contrand"), Partitioned(3)]
     clock, batch, crashes, epochs = ManualClock(0), 0, 0, set()
     while batch < len(case.batches):
-        files = FailingFiles(LocalFiles(), chance.randint(8, 36) if crashes < 20 else None, chance.choice(MOMENTS))
+        files = FailingFiles(LocalFiles(), chance.randint(10, 60) if crashes < 20 else None, chance.choice(MOMENTS))
         try:
             query = InlineQuery(
                 case.logical_plan,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -137,7 +138,7 @@ def test_the_answer_is_that_of_local_files(case: Case, location: str, store: Obj
     Driver(case, f"file://{tmp_path}/local").run()
     for directory in ("out", "checkpoint/late"):
         there, here = (read_parquet(f"{place}/{directory}") for place in (location, f"file://{tmp_path}/local"))
-        assert there.equals(here)
+        assert Counter(map(str, there.to_pylist())) == Counter(map(str, here.to_pylist()))
     assert there.num_rows == case.late > 0
 
 
@@ -151,7 +152,7 @@ def operations(case: Case, store: ObjectStore) -> list[str]:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize(
-    "kind", ["write .*/deltas", "write .*/manifests", "rename .*/staging", f"rename .*/{STAGING}", "delete .*/blocks"]
+    "kind", ["write .*/deltas", "write .*/manifests", "rename .*/staging", f"rename .*/{STAGING}", "delete .*/deltas"]
 )
 def test_a_crash_loses_and_repeats_nothing(
     case: Case, location: str, store: ObjectStore, operations: list[str], kind: str, moment: Literal["before", "after"]
@@ -235,7 +236,7 @@ def test_damage_is_named_and_can_be_repaired(
 ) -> None:
     driver = Driver(case, location)
     driver.run(until=3)
-    key = f"{key_of(location)}/checkpoint/blocks/{driver.steps.manifest.blocks[0].file}"
+    key = f"{key_of(location)}/checkpoint/blocks/{driver.steps.manifest.blocks[-1].file}"
     whole = store.read(key)
     change, message = DAMAGES[damage]
     store.replace(key, change(whole))

@@ -235,6 +235,12 @@ class Execution:
             self._over.set()
 
     def _failure(self, error: Exception) -> BraidError:
+        self.error = self.error or self.query.taken_over
+        if self.error is None:
+            try:
+                self._owner.require()  # a newer run may have caused any error of Spark's
+            except TakenOverError as taken_over:
+                self.error = taken_over
         self.error = self.error or explain_query_failure(error, self._job.checkpoint)
         return self.error
 

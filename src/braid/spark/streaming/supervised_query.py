@@ -21,7 +21,7 @@ from braid.errors import BraidError
 
 MEETINGS = re.compile(
     r"CONCURRENT_STREAM_LOG_UPDATE|[Cc]oncurrent update to the log|[Mm]ultiple streaming (jobs|queries)"
-    r"|FileAlreadyExistsException|STREAMING_QUERY_ALREADY_ACTIVE"
+    r"|FileAlreadyExistsException|STREAMING_QUERY_ALREADY_ACTIVE|CHECKPOINT_LOCATION_NOT_EMPTY"
 )
 """Spark's message when two queries have written the same entry of its log."""
 RESTARTS = 10
