@@ -235,8 +235,8 @@ def test_damage_is_named_and_can_be_repaired(
     case: Case, location: str, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     driver = Driver(case, location)
-    driver.run(until=3)
-    key = f"{key_of(location)}/checkpoint/blocks/{driver.steps.manifest.blocks[-1].file}"
+    driver.run(until=2)
+    key = f"{key_of(location)}/checkpoint/blocks/{driver.steps.manifest.blocks[0].file}"
     whole = store.read(key)
     change, message = DAMAGES[damage]
     store.replace(key, change(whole))
