@@ -235,7 +235,8 @@ class Execution:
             self._over.set()
 
     def _failure(self, error: Exception) -> BraidError:
-        self.error = self.error or self.query.taken_over
+        if self.error is None and self._started:  # an error at the start comes before there is a query
+            self.error = self.query.taken_over
         if self.error is None:
             try:
                 self._owner.require()  # a newer run may have caused any error of Spark's
