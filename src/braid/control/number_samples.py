@@ -78,15 +78,22 @@ def _reduce(points: Points, most: int) -> Points:
         return points
     share = points["rows"].sum(dtype=np.float64) / most
     place = np.floor(np.cumsum(points["rows"], dtype=np.float64) / share)
-    heavy = points["rows"] > share
-    begins = heavy | (np.diff(place, prepend=-1) != 0)
-    begins[1:] |= heavy[:-1]
+    # A number with many rows stays a point of its own, and so does what is not finite.
+    alone = (points["rows"] > share) | ~np.isfinite(points["number"])
+    begins = alone | (np.diff(place, prepend=-1) != 0)
+    begins[1:] |= alone[:-1]
     return _combine(points, np.flatnonzero(begins))
 
 
 def _combine(points: Points, edges: npt.NDArray[np.int64]) -> Points:
-    """One point for each group of neighbours: the middle one, with the rows of all."""
-    ends = np.append(edges[1:], len(points))
-    combined: Points = points[(edges + ends - 1) // 2].copy()
-    combined["rows"] = np.add.reduceat(points["rows"], edges)
+    """One point for each group of neighbours, in the middle of their rows, with the rows of all."""
+    combined: Points = points[edges].copy()
+    weights = points["rows"].astype(np.float64)
+    totals = np.add.reduceat(weights, edges)
+    several = combined["number"] != points["number"][np.append(edges[1:], len(points)) - 1]
+    for name in ("number", "lower", "upper") if several.any() else ():
+        with np.errstate(all="ignore"):
+            means = np.add.reduceat(points[name] * weights, edges) / totals
+        combined[name] = np.where(several & np.isfinite(means), means, combined[name])
+    combined["rows"] = totals
     return combined

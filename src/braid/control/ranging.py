@@ -35,6 +35,8 @@ ROUNDING = 1e-9
 MAX_SHARED_UNITS = 64
 # A point of more than this many times the mean weight is one frequent number, not many near each other.
 HOT_POINT = 4.0
+# Rows per distance are estimated from this many neighbouring points.
+SPREAD_POINTS = 4
 
 Loads = npt.NDArray[np.float64]
 """For each point its share of the rows and of the pairs of a side; of two sides one after the other."""
@@ -133,8 +135,9 @@ def _loads(stream: int, known: dict[int, Points]) -> Loads:
 def _rows_within(others: Points, reaching: Points) -> npt.NDArray[np.float64]:
     """About how many rows of another stream each point reaches.
 
-    A bound may be much narrower than the distance of two points. So the rows of a point are spread evenly up to the
-    middle of the next one, unless it has many of one number. What is not finite reaches, and is reached by, all.
+    A bound may be much narrower than the distance of two points. So the rows of some neighbours are spread evenly
+    between the middles to the next ones, unless a point has many of one number: the distance of two points alone is
+    mostly chance. What is not finite reaches, and is reached by, all.
     """
     weights, numbers = others["rows"].astype(np.float64), others["number"]
     finite = np.isfinite(numbers)
@@ -146,6 +149,8 @@ def _rows_within(others: Points, reaching: Points) -> npt.NDArray[np.float64]:
     middles = (numbers[1:] + numbers[:-1]) / 2
     edges = np.concatenate((numbers[:1], middles, numbers[-1:]))
     sums = np.append(0.0, np.cumsum(np.where(hot, 0.0, weights)))
+    kept = np.unique(np.append(np.arange(0, len(edges), SPREAD_POINTS), len(edges) - 1))
+    edges, sums = edges[kept], sums[kept]
     spread = np.interp(upper, edges, sums) - np.interp(lower, edges, sums) if len(numbers) else 0.0
     atoms, atom_sums = numbers[hot], np.append(0.0, np.cumsum(weights[hot]))
     first, last = np.searchsorted(atoms, lower, side="left"), np.searchsorted(atoms, upper, side="right")

@@ -112,6 +112,25 @@ def test_ranges_stay_while_the_data_stays_and_follow_it_when_it_moves() -> None:
     assert decide_ranges(first, moved, 3) is None  # three epochs are live
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_chance_alone_changes_no_ranges_in_a_long_run(seed: int) -> None:
+    """A narrow band over even numbers, 32 units, samples of 32 tasks a step that decay."""
+    chance = np.random.default_rng(seed)
+    kept = [NumberSample(), NumberSample()]
+    chosen = layout(32)
+    decisions = []
+    for step in range(100):
+        for stream in range(2):
+            sampled_here = [chance.random(512) * 200_000 for _ in range(32)]
+            points = [to_sample(make_points(n, 1562.0, n - BAND, n + BAND)) for n in sampled_here]
+            kept[stream] = add_samples(kept[stream], points)
+        decided = decide_ranges(chosen, kept, 1)
+        if decided is not None:
+            chosen = decided.layout
+            decisions.append(step)
+    assert decisions == [0]
+
+
 def test_few_samples_and_layouts_without_ranges_decide_nothing() -> None:
     few = sampled(np.arange(10.0))
     assert decide_ranges(layout(4), [few, few], 1) is None
