@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ class Rows:
             own = value_sizes(self.columns[name])
             found = self._sizes[name] = (own, own if isinstance(own, int) else int(own.max(initial=0)))
         return found
+
+    @cached_property
+    def largest_row(self) -> int:
+        """An upper bound of the bytes of a row."""
+        return sum(self.size_of(name)[1] for name in self.columns)
 
     def pieces(self) -> Iterator[Rows]:
         """The rows in pieces of bounded size."""
@@ -135,6 +141,9 @@ class Pairs:
 
         `constant` is the number of additional bytes per pair.
         """
+        if self.length * (constant + self.left.largest_row + self.right.largest_row) <= sizes.PIECE_BYTES:
+            yield self
+            return
         sides = [(self.left, self.left_positions), (self.right, self.right_positions)]
         read = [(rows.size_of(name), at) for rows, at in sides for name in rows.columns if _among(name, names)]
         if self.length * (constant + sum(largest for (_, largest), _ in read)) <= sizes.PIECE_BYTES:
@@ -153,21 +162,17 @@ class Pairs:
         return Rows(columns, {**self.left.types, **self.right.types}, self.length)
 
 
-def row_groups(parts: Iterable[tuple[Rows, int]]) -> Iterator[Rows]:
-    """Adjacent parts, concatenated up to a bounded size; each comes with an upper bound of its bytes.
-
-    Measuring every one of many small parts would take longer than concatenating them.
-    """
+def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
+    """Adjacent parts, concatenated up to a bounded size."""
     buffered: list[Rows] = []
     size = 0
-    for part, most in parts:
-        pieces = [(part, most)] if most <= sizes.PIECE_BYTES else [(piece, piece.nbytes) for piece in part.pieces()]
-        for piece, bytes_of_piece in pieces:
-            if buffered and size + bytes_of_piece > sizes.PIECE_BYTES:
+    for part in parts:
+        for piece in part.pieces():
+            if buffered and size + piece.nbytes > sizes.PIECE_BYTES:
                 yield concat_rows(buffered)
                 buffered, size = [], 0
             buffered.append(piece)
-            size += bytes_of_piece
+            size += piece.nbytes
     if buffered:
         yield concat_rows(buffered)
 

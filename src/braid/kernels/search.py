@@ -65,6 +65,10 @@ def expand(ranges: Ranges, most: int) -> Iterator[tuple[Positions, Positions]]:
     counts = ranges.stop - ranges.start
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
+    if 0 < total <= most:
+        rows = np.arange(len(counts)) if ranges.rows is None else ranges.rows
+        yield np.repeat(rows, counts), np.repeat(ranges.start - (ends - counts), counts) + np.arange(total)
+        return
     for begin in range(0, total, most):
         end = min(begin + most, total)
         first = int(np.searchsorted(ends, begin, side="right"))

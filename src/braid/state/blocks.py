@@ -1,18 +1,18 @@
 """Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
 
     magic | segment | segment | ... | footer | footer length | footer checksum | magic
-    footer: number of segments | entry of each segment | reaches
+    footer: number of segments | number of reaches | entry of each segment | reaches | schemas
 
-A segment is one Arrow IPC stream holding one record batch, aligned so that a memory map of the file is the
-data itself. The footer lists the segments; nothing outside the file is needed to read it. A reader checks the
-footer when it opens the file and a segment when it first uses it.
+A segment is one record batch as an Arrow IPC message, aligned so that a memory map of the file is the data itself. Its
+schema is in the footer, once for all segments that have it: a file may have many small segments. Nothing outside the
+file is needed to read it. A reader checks the footer when it opens the file and a segment when it first uses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from braid.state.files import Files
 from braid.state.outputs import output_stack
 from braid.state.usage import count_segment
 
-MAGIC = b"BRAIDBK3"
+MAGIC = b"BRAIDBK4"
 ALIGNMENT = 64
 TAIL_BYTES = 8 + 8 + len(MAGIC)
 # The footer has an entry of fixed size for each segment, so a reader that needs few of many segments parses none.
@@ -39,10 +39,12 @@ ENTRY = np.dtype(
         ("min_time", "<i8"),
         ("max_time", "<i8"),
         ("checksum", "<u8"),
+        ("schema", "<i8"),
     ]
 )
 
 COUNT_BYTES = 8
+COUNTS_BYTES = 2 * COUNT_BYTES
 REACH = np.dtype(
     [("segment", "<i8"), ("stream", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("headroom", "<f8")],
 )
@@ -60,9 +62,8 @@ class Reach(NamedTuple):
     headroom: float
 
 
-@dataclass(frozen=True)
-class Segment:
-    """The rows of one unit in a block; times are microseconds of event time."""
+class Segment(NamedTuple):
+    """The rows of one unit in a block; times are microseconds of event time, `schema` is a number of the footer's."""
 
     unit: int
     route: int
@@ -72,6 +73,7 @@ class Segment:
     min_time: int
     max_time: int
     checksum: int
+    schema: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class BlockWriter:
         self._opened = output_stack()
         self.segments: list[Segment] = []
         self._reaches: list[tuple[int | float, ...]] = []
+        self._schemas: list[pa.Schema] = []
         self.size = 0
 
     def open(self) -> BlockWriter:
@@ -115,26 +118,35 @@ class BlockWriter:
         max_time: int,
         reaches: Iterable[Reach] = (),
     ) -> None:
-        if self._file is None:
-            self.open()
-        self._write(b"\0" * (-self.size % ALIGNMENT))
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        data = sink.getvalue()
-        checksum = xxhash.xxh3_64_intdigest(memoryview(data))
-        self._reaches += [(len(self.segments), *reach) for reach in reaches]
-        self.segments.append(Segment(unit, route, self.size, data.size, batch.num_rows, min_time, max_time, checksum))
-        self._write(memoryview(data))
+        data = memoryview(batch.serialize())
+        checksum, schema = xxhash.xxh3_64_intdigest(data), self._number_of(batch.schema)
+        offset = self._next_offset()
+        segment = Segment(unit, route, offset, len(data), batch.num_rows, min_time, max_time, checksum, schema)
+        self._append(segment, data, reaches)
 
     def copy(self, segment: Segment, reader: BlockReader) -> None:
         """Add a segment of another block, byte by byte."""
+        schema = self._number_of(reader.schemas[segment.schema])
+        copied = segment._replace(offset=self._next_offset(), schema=schema)
+        self._append(copied, memoryview(reader.checked(segment)), reader.reaches_of(segment))
+
+    def _next_offset(self) -> int:
         if self._file is None:
             self.open()
         self._write(b"\0" * (-self.size % ALIGNMENT))
-        self._reaches += [(len(self.segments), *reach) for reach in reader.reaches_of(segment)]
-        self.segments.append(replace(segment, offset=self.size))
-        self._write(memoryview(reader.checked(segment)))
+        return self.size
+
+    def _append(self, segment: Segment, data: memoryview, reaches: Iterable[Reach]) -> None:
+        self._reaches += [(len(self.segments), *reach) for reach in reaches]
+        self.segments.append(segment)
+        self._write(data)
+
+    def _number_of(self, schema: pa.Schema) -> int:
+        for number, known in enumerate(self._schemas):
+            if known.equals(schema):
+                return number
+        self._schemas.append(schema)
+        return len(self._schemas) - 1
 
     def close(self) -> WrittenBlock | None:
         """Complete the block; None if nothing was written."""
@@ -155,9 +167,12 @@ class BlockWriter:
         )
 
     def _footer(self) -> bytes:
-        entries = np.array([tuple(vars(segment).values()) for segment in self.segments], ENTRY)
-        count = len(self.segments).to_bytes(COUNT_BYTES, "little")
-        return count + entries.tobytes() + np.array(self._reaches, REACH).tobytes()
+        entries = np.array(self.segments, ENTRY)
+        counts = np.array([len(self.segments), len(self._reaches)], "<i8")
+        schemas = [schema.serialize().to_pybytes() for schema in self._schemas]
+        lengths = [len(schema).to_bytes(COUNT_BYTES, "little") for schema in schemas]
+        framed = [part for pair in zip(lengths, schemas, strict=True) for part in pair]
+        return b"".join([counts.tobytes(), entries.tobytes(), np.array(self._reaches, REACH).tobytes(), *framed])
 
     def __enter__(self) -> BlockWriter:
         return self.open()
@@ -177,6 +192,21 @@ class BlockWriter:
         return sum(segment.rows for segment in self.segments)
 
 
+@lru_cache(maxsize=256)
+def _schema(serialized: bytes) -> pa.Schema:
+    """The files of a stream have the same schema: it is read once."""
+    return pa.ipc.read_schema(pa.py_buffer(serialized))
+
+
+def _read_schemas(framed: bytes) -> list[pa.Schema]:
+    schemas = []
+    while framed:
+        end = COUNT_BYTES + int.from_bytes(framed[:COUNT_BYTES], "little")
+        schemas.append(_schema(framed[COUNT_BYTES:end]))
+        framed = framed[end:]
+    return schemas
+
+
 def _is_among(values: npt.NDArray[np.int64], numbers: list[int]) -> npt.NDArray[np.bool_]:
     """Which values are among the numbers. A slot mostly asks for one or two units, for which `isin` is slow."""
     if len(numbers) > 2 or not numbers:
@@ -192,11 +222,17 @@ class BlockReader:
         self._buffer = buffer
         self._path = path
         self._checked: set[int] = set()
-        self._footer, self._reaches = self._read_footer()
+        self._by_stream: dict[int, tuple[npt.NDArray[Any], ...]] = {}
+        footer = self._read_footer()
+        segments, reaches = np.frombuffer(footer, "<i8", 2).tolist()
+        end = COUNTS_BYTES + segments * ENTRY.itemsize
+        self._footer = np.frombuffer(footer, ENTRY, segments, COUNTS_BYTES)
+        self._reaches = np.frombuffer(footer, REACH, reaches, end)
+        self.schemas = _read_schemas(footer[end + reaches * REACH.itemsize :])
 
     @cached_property
     def segments(self) -> list[Segment]:
-        return [Segment(*entry) for entry in self._footer.tolist()]
+        return [Segment._make(entry) for entry in self._footer.tolist()]
 
     def segments_of(self, units: Iterable[int] | None = None, routes: Iterable[int] | None = None) -> list[Segment]:
         """The segments stored at the given units, or labelled with the given routes; all by default."""
@@ -204,7 +240,7 @@ class BlockReader:
         for name, numbers in (("unit", units), ("route", routes)):
             if numbers is not None:
                 chosen = chosen[_is_among(chosen[name], list(numbers))]
-        return [Segment(*entry) for entry in chosen.tolist()]
+        return [Segment._make(entry) for entry in chosen.tolist()]
 
     def segments_reaching(
         self, units: Iterable[int] | None, stream: int, spans: Sequence[tuple[float, float, float]] | None
@@ -214,16 +250,25 @@ class BlockReader:
         A span is the lowest number, the number above the highest, and the largest magnitude that is stored in it.
         """
         wanted = np.ones(len(self._footer), bool)
-        own = self._reaches[self._reaches["stream"] == stream]
-        if spans is not None and len(own):
-            reached = np.zeros(len(own), bool)
+        if spans is not None:
+            segments, lower, upper, headroom = self._reaches_by_stream(stream)
+            excluded = np.ones(len(segments), bool)
             for low, high, largest in spans:
                 # Comparisons with NaN are false: no limit excludes nothing.
-                reached |= ~((own["upper"] < low) | (own["lower"] >= high)) | (own["headroom"] < largest)
-            wanted[own["segment"]] = reached
+                excluded &= ((upper < low) | (lower >= high)) & (headroom >= largest)
+            wanted[segments[excluded]] = False
         if units is not None:
             wanted &= _is_among(self._footer["unit"], list(units))
-        return [Segment(*entry) for entry in self._footer[wanted].tolist()]
+        return [Segment._make(entry) for entry in self._footer[wanted].tolist()]
+
+    def _reaches_by_stream(self, stream: int) -> tuple[npt.NDArray[Any], ...]:
+        """The segments with a reach of a stream, and its lower and upper limits and headroom."""
+        found = self._by_stream.get(stream)
+        if found is None:
+            own = self._reaches[self._reaches["stream"] == stream]
+            columns = (own[name].copy() for name in ("segment", "lower", "upper", "headroom"))
+            found = self._by_stream[stream] = tuple(columns)
+        return found
 
     def reaches_of(self, segment: Segment) -> list[Reach]:
         """How far the rows of a segment reach."""
@@ -233,8 +278,7 @@ class BlockReader:
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""
         count_segment(self._path, segment.offset, segment.length)
-        with pa.ipc.open_stream(self.checked(segment)) as stream:
-            return stream.read_next_batch()
+        return pa.ipc.read_record_batch(self.checked(segment), self.schemas[segment.schema])
 
     def checked(self, segment: Segment) -> pa.Buffer:
         """The bytes of a segment, after their checksum was found right."""
@@ -245,19 +289,18 @@ class BlockReader:
             self._checked.add(segment.offset)
         return data
 
-    def _read_footer(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+    def _read_footer(self) -> bytes:
         size = self._buffer.size
         tail = self._buffer.slice(max(0, size - TAIL_BYTES)).to_pybytes()
         if size < TAIL_BYTES + len(MAGIC) or not tail.endswith(MAGIC):
             raise self._corrupt("it is truncated")
         length = int.from_bytes(tail[:8], "little")
-        if not COUNT_BYTES <= length <= size - TAIL_BYTES:
+        if not COUNTS_BYTES <= length <= size - TAIL_BYTES:
             raise self._corrupt("its footer is damaged")
-        footer = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
+        footer: bytes = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
         if xxhash.xxh3_64_digest(footer) != tail[8:16]:
             raise self._corrupt("its footer fails its checksum")
-        end = COUNT_BYTES + int.from_bytes(footer[:COUNT_BYTES], "little") * ENTRY.itemsize
-        return np.frombuffer(footer[COUNT_BYTES:end], ENTRY), np.frombuffer(footer[end:], REACH)
+        return footer
 
     def _corrupt(self, what: str) -> CorruptStateError:
         return CorruptStateError(

@@ -49,7 +49,8 @@ class Meter:
     def __init__(self, is_own: Callable[[str], bool] = lambda _: True) -> None:
         self._is_own = is_own
         self._seconds = self._cpu = 0.0
-        self._segments: set[tuple[str, int]] = set()
+        # By file: whether this task's slot wrote it, and the segments that were read.
+        self._segments: dict[str, tuple[bool, set[int]]] = {}
         self._moved_bytes = 0
         self.store_reads = self.store_writes = self.record_bytes = 0
         self.opening = 0.0
@@ -76,9 +77,13 @@ class Meter:
 
     def read_segment(self, path: str, offset: int, length: int) -> None:
         """A segment counts once, also if a task comes back to it."""
-        if (path, offset) not in self._segments:
-            self._segments.add((path, offset))
-            self._moved_bytes += 0 if self._is_own(path.rpartition("/")[2]) else length
+        known = self._segments.get(path)
+        if known is None:
+            known = self._segments[path] = (self._is_own(path.rpartition("/")[2]), set())
+        is_own, offsets = known
+        if offset not in offsets:
+            offsets.add(offset)
+            self._moved_bytes += 0 if is_own else length
 
     def count_moved(self, length: int) -> None:
         """Rows that another slot sent."""
@@ -90,7 +95,7 @@ class Meter:
             cpu=self._cpu,
             store_reads=self.store_reads,
             store_writes=self.store_writes,
-            segment_reads=len(self._segments),
+            segment_reads=sum(len(offsets) for _, offsets in self._segments.values()),
             moved_bytes=self._moved_bytes,
             opening=self.opening,
         )

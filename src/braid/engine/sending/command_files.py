@@ -82,7 +82,11 @@ def receive(kind: type[C], text: str, slot: int, checkpoint: str) -> C:
     place, length, checksum, content = text.split(" ", 3)
     if place == INLINE:
         data = base64.b64decode(content)
-        return _part(kind, _Head(kind, data[: int(length)], checksum), lambda at, size: data[at : at + size], slot)
+
+        def read_inline(at: int, size: int) -> bytes:
+            return data[at : at + size]
+
+        return _part(kind, _head(kind, text, read_inline, int(length), checksum), read_inline, slot)
     files, path = locate(checkpoint)
     with files.open_input(f"{path}/{DIRECTORY}/{content}") as file:
 
@@ -107,12 +111,13 @@ _known: dict[str, _Head] = {}
 
 
 def _head(kind: type[Any], text: str, read: Read, length: int, checksum: str) -> _Head:
-    """The head of a command file: a worker opens that of the current job once."""
-    if text not in _known:
+    """The head of a command: a worker opens that of the current job once."""
+    opened = _known.get(text)
+    if opened is None:
         opened = _Head(kind, read(0, length), checksum)
         _known.clear()
         _known[text] = opened
-    return _known[text]
+    return opened
 
 
 def _part(kind: type[C], head: _Head, read: Read, slot: int) -> C:

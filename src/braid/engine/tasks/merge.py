@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
-from braid.engine.tasks.segments import SegmentStore, column_types, possible_rows
+from braid.engine.tasks.segments import Part, SegmentStore, column_types, possible_rows, whole
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.cutting import slice_starts
 from braid.kernels.ordering import SortedIndex
@@ -22,9 +23,6 @@ from braid.state.manifest import Block, Merge, stored_block
 
 # Fewer rows of a unit and route are not worth cutting: they are in one slice.
 MIN_ROWS_TO_CUT = 4096
-
-ByPlace = dict[tuple[int, int], list[tuple[Rows, int]]]
-"""Rows by unit and route, each part with an upper bound of its bytes."""
 
 
 def merge_blocks(
@@ -42,15 +40,16 @@ def merge_blocks(
     The block lists all units of the slot, also those without rows, so that the blocks of a slot can be merged again.
     The last slice of a merge copies the segments of the slices before it.
     """
-    by_place: ByPlace = defaultdict(list)
-    for segment, rows in _useful_rows(merge, owned, inputs, store):
-        by_place[segment.unit, segment.route].append((rows, segment.length))
+    by_place: dict[tuple[int, int], list[Part]] = defaultdict(list)
+    for part in _parts(merge, owned, inputs, store):
+        by_place[part.segment.unit, part.segment.route].append(part)
     writer = BlockWriter(files, path)
-    for part in merge.copied:
-        reader = store.reader(part.file)
+    for block in merge.copied:
+        reader = store.reader(block.file)
         for segment in reader.segments_of(owned):
             writer.copy(segment, reader)
-    return _write(merge, layout, order, tuple(sorted(owned)), _together(by_place), inputs, store, writer)
+    together = {place: _useful_rows(merge, parts, store) for place, parts in by_place.items()}
+    return _write(merge, layout, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
 
 
 def move_blocks(
@@ -69,7 +68,7 @@ def move_blocks(
 
     def pieces() -> Iterator[tuple[Rows, Placed]]:
         salt = inputs[0].last_step + merge.first if inputs else 0
-        for _, rows in _useful_rows(merge, primary, inputs, store):
+        for rows in _useful_rows(merge, _parts(merge, primary, inputs, store), store):
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
 
@@ -90,23 +89,24 @@ def gather_placed(
 
     Every slot places all rows, in the same order, so that each row is in the block of one slot.
     """
-    by_place: ByPlace = defaultdict(list)
+    by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
     salt = inputs[0].last_step if inputs else 0
-    for segment, rows in _useful_rows(merge, None, inputs, store):
+    for rows in _useful_rows(merge, _parts(merge, None, inputs, store), store):
         placed = placed_rows(store.plan, new, merge.stream, rows, salt)
         salt += rows.length
         own = np.isin(placed.units, list(owned))
         for unit, route in set(zip(placed.units[own].tolist(), placed.routes[own].tolist(), strict=True)):
             chosen = np.flatnonzero((placed.units == unit) & (placed.routes == route))
-            by_place[unit, route].append((rows.take(chosen), segment.length))
+            by_place[unit, route].append(rows.take(chosen))
+    together = {place: row_groups(parts) for place, parts in by_place.items()}
     writer = BlockWriter(files, path)
-    return _write(merge, new, order, tuple(sorted(owned)), _together(by_place), inputs, store, writer)
+    return _write(merge, new, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
 
 
-def _together(by_place: ByPlace) -> Iterator[tuple[Rows, Placed]]:
-    """The rows of each unit and route, concatenated up to a bounded size."""
-    for (unit, route), parts in sorted(by_place.items()):
-        for rows in row_groups(parts):
+def _placed(by_place: Mapping[tuple[int, int], Iterable[Rows]]) -> Iterator[tuple[Rows, Placed]]:
+    """The rows of each unit and route with their place."""
+    for (unit, route), pieces in sorted(by_place.items(), key=itemgetter(0)):
+        for rows in pieces:
             yield rows, Placed(np.full(rows.length, unit), np.full(rows.length, route))
 
 
@@ -133,29 +133,24 @@ def _write(
     return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered, choices=order.choices)
 
 
-def _useful_rows(
-    merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore
-) -> Iterator[tuple[Segment, Rows]]:
-    types = column_types(store.plan, merge.stream)
-    for file, segment, (start, stop) in _spans(merge, owned, inputs, store):
-        rows = store.rows(file, segment, types)
-        rows = possible_rows(store.plan, merge.stream, rows if stop - start == rows.length else rows.slice(start, stop))
-        if merge.oldest_us is not None and segment.min_time < merge.oldest_us:
-            times = row_times(store.plan, merge.stream, rows)
-            rows = rows.take(np.flatnonzero(times >= merge.oldest_us))
-        if rows.length:
-            yield segment, rows
+def _useful_rows(merge: Merge, parts: Iterable[Part], store: SegmentStore) -> Iterator[Rows]:
+    """The rows that may still join, of adjacent parts together."""
+    for rows in store.rows(parts, column_types(store.plan, merge.stream)):
+        useful = possible_rows(store.plan, merge.stream, rows)
+        if merge.oldest_us is not None:
+            needed = row_times(store.plan, merge.stream, useful) >= merge.oldest_us
+            useful = useful if needed.all() else useful.take(np.flatnonzero(needed))
+        if useful.length:
+            yield useful
 
 
-def _spans(
-    merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore
-) -> Iterator[tuple[str, Segment, tuple[int, int]]]:
+def _parts(merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore) -> Iterator[Part]:
     """The segments of this slot's units, each with its rows in the slices of this step."""
     # Every slice must see the same runs in the same order.
     files = merge.files if merge.is_whole else sorted(merge.files)
     found = [(file, segment) for file in files for segment in store.reader(file).segments_of(owned)]
     if merge.is_whole:
-        yield from ((file, segment, (0, segment.rows)) for file, segment in found)
+        yield from (whole(file, segment) for file, segment in found)
         return
     by_file = {block.file: block for block in inputs}
     by_place: dict[tuple[int, int], list[tuple[str, Segment]]] = defaultdict(list)
@@ -173,7 +168,7 @@ def _spans(
         )
         for (file, segment), start, stop in zip(segments, starts, stops, strict=True):
             if start < stop:
-                yield file, segment, (start, stop)
+                yield Part(file, segment, (start, stop))
 
 
 def _slice_starts(

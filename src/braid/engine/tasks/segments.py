@@ -6,13 +6,15 @@ named for some steps are closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from braid.errors import CorruptStateError
+from braid.kernels import sizes
 from braid.kernels.keys import index_keys
 from braid.kernels.ordering import SortedIndex, open_index, range_values, sort_positions
 from braid.kernels.probing import StoredSegment
@@ -29,6 +31,19 @@ POSITIONS, KEYS, NUMBERS = "#index:", "#keys:", "#numbers:"
 KEPT_STEPS = 4
 
 
+class Part(NamedTuple):
+    """Rows of a stored segment, from the first up to the last."""
+
+    file: str
+    segment: Segment
+    rows: tuple[int, int]
+
+
+def whole(file: str, segment: Segment) -> Part:
+    """All rows of a segment."""
+    return Part(file, segment, (0, segment.rows))
+
+
 class SegmentStore:
     """The blocks a worker has open."""
 
@@ -39,6 +54,7 @@ class SegmentStore:
         self._readers: dict[str, BlockReader] = {}
         self._opened: dict[tuple[str, int, tuple[int, ...]], StoredSegment] = {}
         self._last_used: dict[str, int] = {}
+        self._swept: int | None = None
 
     def reader(self, file: str) -> BlockReader:
         found = self._readers.get(file)
@@ -57,9 +73,30 @@ class SegmentStore:
             ) from error
         return BlockReader(buffer, path)
 
-    def rows(self, file: str, segment: Segment, types: Mapping[str, str]) -> Rows:
-        """The stored columns of a segment."""
-        return plain_rows(self.reader(file).batch(segment), types)
+    def rows(self, parts: Iterable[Part], types: Mapping[str, str], most: int | None = None) -> Iterator[Rows]:
+        """The stored columns of several segments or parts of them, together in pieces of bounded bytes and rows.
+
+        There may be many small ones, so they are concatenated before anything is computed of them.
+        """
+        pending: list[pa.RecordBatch] = []
+        size = rows = 0
+        read: pa.Schema = None
+        for part in parts:
+            file, segment, (start, stop) = part
+            reader = self.reader(file)
+            schema, batch = reader.schemas[segment.schema], reader.batch(segment)
+            batch = batch if stop - start == segment.rows else batch.slice(start, stop - start)
+            if pending and (schema is not read or size + segment.length > sizes.PIECE_BYTES):
+                yield from _pieces(pending, types)
+                pending, size, rows = [], 0, 0
+            read = schema
+            pending.append(batch)
+            size += segment.length
+            rows += stop - start
+            if most is not None and rows >= most:
+                yield from _pieces(pending, types)
+                pending, size, rows = [], 0, 0
+        yield from _pieces(pending, types)
 
     def stored(
         self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
@@ -88,6 +125,9 @@ class SegmentStore:
     def use(self, files: Iterable[str], step: int) -> None:
         """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
         self._last_used.update(dict.fromkeys(files, step))
+        if step == self._swept:
+            return
+        self._swept = step
         kept = {file: used for file, used in self._last_used.items() if used > step - KEPT_STEPS}
         if len(kept) < len(self._last_used):
             self._last_used = kept
@@ -117,6 +157,13 @@ def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
     """The rows of a segment with the columns that are read: no index positions, and nothing for earlier queries."""
     columns = {name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types}
     return Rows(columns, types, batch.num_rows)
+
+
+def _pieces(batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
+    """Batches with the same columns as rows; a single one may be larger than a piece."""
+    if batches:
+        joined = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        yield from plain_rows(joined, types).pieces()
 
 
 def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:

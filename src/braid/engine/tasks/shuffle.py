@@ -27,8 +27,8 @@ from braid.engine.tasks.task import Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
-from braid.kernels.rows import Rows, row_groups
-from braid.kernels.sizes import byte_cuts, row_sizes
+from braid.kernels.rows import Rows
+from braid.kernels.sizes import batch_groups, byte_cuts, row_sizes
 from braid.placement.units import Numbers, Placed, is_dealt, slot_of, units_of
 from braid.plan.join import JoinPlan
 from braid.state.blocks import BlockWriter, WrittenBlock
@@ -99,33 +99,30 @@ def store_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[
         yield report_text(serialize_error(error))
 
 
-def _received(
-    own: ShuffleTask, batches: Iterator[pa.RecordBatch]
-) -> tuple[dict[int, list[tuple[Rows, int]]], list[str]]:
-    """The pieces of each slot with their sizes, and the reports that came with them."""
-    pieces: dict[int, list[tuple[Rows, int]]] = defaultdict(list)
+def _received(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> tuple[dict[int, list[pa.RecordBatch]], list[str]]:
+    """The pieces of each slot, and the reports that came with them."""
+    pieces: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     texts: list[str] = []
-    types = {**column_types(own.plan, own.stream), UNITS: "int", ROUTES: "int"}
     for batch in batches:
         slots, senders = (batch.column(name).to_pylist() for name in (SLOT, SENDER))
         rows = batch.column(ROWS)
         texts += batch.column(REPORT).drop_null().to_pylist()
         for place in np.flatnonzero(rows.is_valid().to_numpy(zero_copy_only=False)).tolist():
             piece = rows[place].as_buffer()
-            pieces[slots[place]].append((_read(piece, types), piece.size))
+            pieces[slots[place]].append(_read(piece))
             if senders[place] % own.slots != slots[place]:
                 own.meter.count_moved(piece.size)
     return pieces, texts
 
 
-def _store(own: ShuffleTask, slot: int, parts: Sequence[tuple[Rows, int]]) -> IngestReport:
+def _store(own: ShuffleTask, slot: int, parts: Sequence[pa.RecordBatch]) -> IngestReport:
     """Write the block of a slot. It lists all of its units, so that the blocks of a slot can be merged."""
     block, types = own.open_block(slot), column_types(own.plan, own.stream)
     reaching, order = own.command.layout.ranges is not None, own.command.sort_order(own.stream)
-    for group in row_groups(parts):
-        units, routes = (np.asarray(group.columns[name]).astype(np.int64) for name in (UNITS, ROUTES))
-        plain = {name: column for name, column in group.columns.items() if name in types}
-        rows = Rows(plain, types, group.length)
+    for group in batch_groups(parts):
+        joined = pa.concat_batches(group)
+        units, routes = (np.asarray(joined.column(name)).astype(np.int64) for name in (UNITS, ROUTES))
+        rows = Rows.from_batch(joined.drop_columns([UNITS, ROUTES]), types)
         for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching):
             block.add(*segment)
     return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot))
@@ -198,6 +195,6 @@ def _batch(pieces: Sequence[Piece]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=PIECES)
 
 
-def _read(piece: pa.Buffer, types: dict[str, str]) -> Rows:
+def _read(piece: pa.Buffer) -> pa.RecordBatch:
     with pa.ipc.open_stream(piece) as stream:
-        return Rows.from_batch(stream.read_next_batch(), types)
+        return stream.read_next_batch()

@@ -128,7 +128,7 @@ def test_a_failure_of_either_task_is_reported(tmp_path: Path, monkeypatch: pytes
 
     own = own_task(tmp_path, Partitioned(2), 0)
     pieces = sent(own, some_rows(0), 50).to_batches()
-    monkeypatch.setattr(shuffle, "row_groups", fail)
+    monkeypatch.setattr(shuffle, "batch_groups", fail)
     with pytest.raises(PredicateError, match="no"):
         read_reports(IngestReport, store_rows(own, iter(pieces)))
     monkeypatch.setattr(shuffle, "placed_rows", fail)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_rows_of
-from braid.engine.tasks.segments import SegmentStore, joined_types, possible_rows
+from braid.engine.tasks.segments import Part, SegmentStore, joined_types, possible_rows, whole
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.placement.ranges import Span, span_of
@@ -26,8 +27,7 @@ ROWS_AT_ONCE = 1 << 16
 ANY_ROUTE = 0
 
 
-@dataclass(frozen=True)
-class Arriving:
+class Arriving(NamedTuple):
     """A segment of probing rows, their route, and the interval of event times that starts; None: all."""
 
     file: str
@@ -82,6 +82,7 @@ class Arrivals:
         self._plan = store.plan
         self._stays_local = stays_local
         self._layouts = {layout.epoch: layout for layout in command.layouts}
+        self._known: dict[tuple[int, int, Wanted], tuple[Arriving, ...]] = {}
 
     def rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]:
         """The rows that start a probe order's first lookup here, by route."""
@@ -101,8 +102,16 @@ class Arrivals:
             if buffered.parts:
                 yield route, concat_rows(buffered.take())
 
-    def segments(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> Iterator[Arriving]:
-        """The segments with such rows: the delta stream's new rows, in later rounds those exchanged before."""
+    def segments(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> tuple[Arriving, ...]:
+        """The segments with such rows."""
+        key = (probe_order.delta_stream, entry, wanted)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._find(probe_order, entry, wanted))
+        return found
+
+    def _find(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> Iterator[Arriving]:
+        """The delta stream's new rows, in later rounds those exchanged before."""
         delta_stream = probe_order.delta_stream
         if entry > probe_order.start:
             routes = None if wanted.routes is None else wanted.routes | {EVERYWHERE}
@@ -128,16 +137,19 @@ class Arrivals:
     def _arriving(
         self, probe_order: ProbeOrder, probe: Probe, entry: int, wanted: Wanted
     ) -> Iterator[tuple[int, Rows]]:
-        types = joined_types(self._plan, probe_order.before(entry))
+        stream, types = probe_order.delta_stream, joined_types(self._plan, probe_order.before(entry))
+        alike: dict[tuple[int, tuple[int, int] | None], list[Part]] = defaultdict(list)
         for arriving in self.segments(probe_order, entry, wanted):
-            rows = self._store.rows(arriving.file, arriving.segment, types)
-            rows = self._within(rows, probe_order.delta_stream, arriving)
-            if entry == probe_order.start:
-                rows = possible_rows(self._plan, probe_order.delta_stream, rows)
-            if rows.length and wanted.spans is not None:
-                rows = _reaching(rows, probe, wanted)
-            if rows.length:
-                yield arriving.route, rows
+            alike[arriving.route, arriving.span].append(whole(arriving.file, arriving.segment))
+        for (route, span), parts in alike.items():
+            for rows in self._store.rows(parts, types, ROWS_AT_ONCE):
+                chosen = rows if span is None else self._within(rows, stream, span)
+                if entry == probe_order.start:
+                    chosen = possible_rows(self._plan, stream, chosen)
+                if chosen.length and wanted.spans is not None:
+                    chosen = _reaching(chosen, probe, wanted)
+                if chosen.length:
+                    yield route, chosen
 
     def _starting(self, block: Block, span: tuple[int, int], wanted: Wanted) -> Iterator[Arriving]:
         """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
@@ -153,20 +165,21 @@ class Arrivals:
         for segment in chosen.segments(self._store.reader(block.file)):
             if gathered and block.epoch == newest.epoch and segment.unit in self._owned[block.epoch]:
                 continue  # it is in this slot's own block
+            crossing = _unless_whole(segment, span)
             if block.epoch == newest.epoch:
-                yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, span)
+                yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, crossing)
             elif is_primary(layout, block.stream, segment.unit):
-                yield Arriving(block.file, segment, EVERYWHERE, span)
+                yield Arriving(block.file, segment, EVERYWHERE, crossing)
 
-    def _within(self, rows: Rows, stream: int, arriving: Arriving) -> Rows:
-        """The rows of a segment that start in this step."""
-        if arriving.span is None:
-            return rows
-        after, until = arriving.span
-        if arriving.segment.min_time > after and arriving.segment.max_time <= until:
-            return rows
+    def _within(self, rows: Rows, stream: int, span: tuple[int, int]) -> Rows:
+        """The rows that start in this step."""
         times = rows.times(self._plan.streams[stream].time)
-        return rows.take(np.flatnonzero((times > after) & (times <= until)))
+        return rows.take(np.flatnonzero((times > span[0]) & (times <= span[1])))
+
+
+def _unless_whole(segment: Segment, span: tuple[int, int]) -> tuple[int, int] | None:
+    """The interval of event times that starts; None if all rows of a segment are in it."""
+    return None if segment.min_time > span[0] and segment.max_time <= span[1] else span
 
 
 def _reaching(rows: Rows, probe: Probe, wanted: Wanted) -> Rows:
