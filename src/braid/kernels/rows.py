@@ -162,6 +162,51 @@ class Pairs:
         return Rows(columns, {**self.left.types, **self.right.types}, self.length)
 
 
+class _TakenColumns(Mapping[str, pa.Array]):
+    """The stored rows of several lookups; a column is gathered when it is read."""
+
+    def __init__(self, parts: Sequence[Pairs]) -> None:
+        self._parts = parts
+        self._taken: dict[str, pa.Array] = {}
+
+    def __getitem__(self, name: str) -> pa.Array:
+        found = self._taken.get(name)
+        if found is None:
+            arrays = [part.right.columns[name].take(pa.array(part.right_positions)) for part in self._parts]
+            found = self._taken[name] = pa.concat_arrays(arrays)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts[0].right.columns)
+
+    def __len__(self) -> int:
+        return len(self._parts[0].right.columns)
+
+
+def pairs_together(found: Iterable[Pairs], most: int) -> Iterator[Pairs]:
+    """Small adjacent lookups of the same probing rows as one of at most `most` pairs; larger ones unchanged."""
+    buffered: list[Pairs] = []
+    rows = size = 0
+    for pairs in found:
+        own = pairs.length * (pairs.left.largest_row + pairs.right.largest_row)
+        alike = bool(buffered) and pairs.left is buffered[0].left and pairs.right.types == buffered[0].right.types
+        if buffered and (not alike or rows + pairs.length > most or size + own > sizes.PIECE_BYTES):
+            yield _one(buffered)
+            buffered, rows, size = [], 0, 0
+        buffered.append(pairs)
+        rows, size = rows + pairs.length, size + own
+    if buffered:
+        yield _one(buffered)
+
+
+def _one(parts: Sequence[Pairs]) -> Pairs:
+    if len(parts) == 1:
+        return parts[0]
+    positions = np.concatenate([part.left_positions for part in parts])
+    right = Rows(_TakenColumns(parts), parts[0].right.types, len(positions))
+    return Pairs(parts[0].left, right, positions, np.arange(len(positions)))
+
+
 def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
     """Adjacent parts, concatenated up to a bounded size."""
     buffered: list[Rows] = []

@@ -20,7 +20,8 @@ from braid.engine.tasks.selection import select_outputs
 from braid.engine.tasks.task import SlotTask
 from braid.engine.tasks.worker.cache import segment_store
 from braid.engine.tasks.worker.watching import watched
-from braid.kernels.rows import Pairs
+from braid.kernels.join import PAIRS_AT_ONCE
+from braid.kernels.rows import Pairs, pairs_together
 from braid.optimizer.trees import in_shape
 from braid.placement.units import units_by_slot
 from braid.plan.join import SortOrder
@@ -89,7 +90,8 @@ class SlotProbe:
 
     def write_results(self, open_sink: OpenSink) -> ProbeReport:
         sink = open_sink(self._task, self._command, self._name)
-        for _, _, pairs in self.found():
+        # A lookup in one of many blocks finds few pairs; selecting them costs as much as selecting many.
+        for pairs in pairs_together((pairs for _, _, pairs in self.found()), PAIRS_AT_ONCE):
             sink.add(select_outputs(self._plan, pairs))
         return replace(self.report(), output=sink.close())
 
