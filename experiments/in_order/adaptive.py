@@ -89,11 +89,13 @@ class _Controller:
             seconds=PERIOD_MS / 1000,
             rows=[now - before for now, before in zip(came, self._seen, strict=True)],
             busy=self._busy,
+            # Rows are emitted one at a time: of those that begin together, a row is delayed by half of the lookups.
+            delays=[seconds / 2 for seconds in self._busy],
             compared=round(self._pairs),
             moved=frontier != self._waiting.frontier_us,
         )
         waiting = replace(self._waiting, pace=pace, frontier_us=frontier)
-        holds, said = choose_buffered(self._ordering, waiting, slots=1)
+        holds, said = choose_buffered(self._ordering, waiting)
         if holds != waiting.buffered_kind:
             self.switches += [Switch(second, holds, text) for text in said]
             self._since = second

@@ -146,8 +146,8 @@ def summed_up(steps: Sequence[Step], turn: float, pacing: Pacing) -> Timed:
         engine_p50=statistics.median(one["p50Ms"] for one in reported) / 1000,
         engine_p99=max(one["p99Ms"] for one in reported) / 1000,
         step=statistics.median(step.ended - step.began for step in counted),
-        share=last["lookupShare"],
-        modelled=last["modelledShare"],
+        share=last["lookupDelay"],
+        modelled=last["modelledDelay"],
         holds=last["holds"],
         said=tuple(f"{step.began:.1f} s: {text}" for step in steps for text in step.said),
     )

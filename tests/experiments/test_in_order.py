@@ -99,7 +99,7 @@ def test_the_counted_claims_hold(experiment: Callable[[Size], Outcome]) -> None:
 
 def step(ended: float, frontier: float, share: float, holds: str = "rows", said: tuple[str, ...] = ()) -> Step:
     waited = {"rows": 100, "averageMs": 1500.0, "p50Ms": 1400.0, "p99Ms": 2000.0}
-    order = {"rowResponse": waited, "lookupShare": share, "modelledShare": share, "holds": holds}
+    order = {"rowResponse": waited, "lookupDelay": share, "modelledDelay": share, "holds": holds}
     return Step(ended - 0.5, ended, frontier, said, order)
 
 

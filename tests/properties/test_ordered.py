@@ -220,7 +220,7 @@ def test_small_pieces_many_files_and_a_fluttering_policy_change_nothing(
     ):
         monkeypatch.setattr(module, name, value)
     case, chance = ordered_case(seed), random.Random(seed)
-    monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
+    monkeypatch.setattr(ordering, "lookup_delay", lambda pace: chance.choice((0.0, 1.0)))
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
     query = InlineQuery(
         case.logical_plan,

@@ -156,7 +156,7 @@ def some_strategy(chance: random.Random) -> Strategy:
 @pytest.mark.parametrize("seed", PLAIN)
 def test_every_step_emits_what_changed_in_order(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(ordering, "lookup_share", lambda pace, slots: chance.choice((0.0, 1.0)))
+    monkeypatch.setattr(ordering, "lookup_delay", lambda pace: chance.choice((0.0, 1.0)))
     asked, batches, idle = random_aggregation(chance), random_batches(chance), chance.choice((None, IDLE_MS))
     counted = chance.choice((None, None, None, 4))
     logical_plan = draft(asked, True, idle_after_ms=idle, window_rows=counted).ordered().logical_plan()

@@ -17,7 +17,7 @@ def read_ordering(policy: Policy, alpha: float) -> Ordering:
         )
     if not 0 <= alpha < 1:
         raise QueryError(
-            f".ordered(alpha=...) is a share of the time, at least 0 and less than 1, but got {alpha!r}.",
+            f".ordered(alpha=...) is a share of the time rows wait, at least 0 and less than 1, but got {alpha!r}.",
             hint="Leave it out: 0.3 is the default.",
         )
     return Ordering(policy, float(alpha))

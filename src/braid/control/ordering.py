@@ -4,10 +4,13 @@ A result is emitted once every stream that is not idle has reached its time. Syn
 looks them up afterwards. Filter-Order looks them up at once and buffers the results. Adaptive starts with Sync-Filter
 and switches to Filter-Order while lookups take so much time that running them during the wait pays.
 
-For two streams with λ1 <= λ2 rows a second, a window of |w| seconds and c seconds to compare two rows, the lookups of
-the faster stream, which waits, take the share x = c·|w|·λ1·λ2 of the time. Buffering results instead saves x / (1 + x)
-of the average response time. With more streams all but the slowest wait, so x is the share of time that the lookups of
-all others take. With indexes a lookup does not compare all rows, so x is measured, in busy seconds per second and core.
+For two streams with λ1 <= λ2 rows a second, a row of the faster one waits for the slower one for half of 1/λ1 seconds
+on average. Lookups that begin only then delay it further, by x of that wait; buffering results instead saves
+x / (1 + x) of the average response time. Where rows are looked up and emitted one at a time, a row is delayed by half
+of the lookups that begin with it, so x is the share of time that the faster stream's lookups take: c·|w|·λ1·λ2 for a
+window of |w| seconds and c seconds to compare two rows. A step emits its results at its end, so all of its lookups
+delay every row, by the time of the slot that takes longest: x is twice that. With more streams all but the slowest
+wait. With indexes a lookup does not compare all rows, so the delay is measured.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ RETURN_FACTOR = 0.7
 """Adaptive returns to buffering rows only below this share of alpha, so that it does not oscillate around alpha."""
 # A share measured over less time is too noisy to act on.
 MIN_OBSERVED_SECONDS = 0.5
+# Rows wait for the slower stream for half of the time between two of its rows, on average.
+MEAN_WAIT = 0.5
 # While rows are buffered, lookups come in bursts, one per move of the frontier: the memory must cover several bursts.
 MEMORY_SECONDS = 10.0
 MEMORY_MOVES = 5.0
@@ -34,7 +39,7 @@ MEMORY_MOVES = 5.0
 
 @dataclass(frozen=True)
 class Ordering:
-    """The ordering policy of a query; `alpha` is the share of time above which adaptive buffers results."""
+    """The ordering policy of a query; `alpha` is the delay by lookups from which on adaptive buffers results."""
 
     policy: Policy
     alpha: float
@@ -52,7 +57,7 @@ class OrderDecision:
 
 def nothing_buffered(streams: int) -> OrderState:
     """The order state before the first step."""
-    return OrderState(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
+    return OrderState(None, "rows", (), (), Pace(0.0, (0.0,) * streams, (0.0,) * streams, (0.0,) * streams, 0.0, 0.0))
 
 
 def decide_order(
@@ -61,7 +66,6 @@ def decide_order(
     order_state: OrderState,
     marks: Sequence[Mark],
     idle: tuple[bool, ...],
-    slots: int,
 ) -> OrderDecision:
     """The decision of a step after which the streams have reached `marks`. When all are idle, everything is emitted.
 
@@ -75,45 +79,59 @@ def decide_order(
     frontier = min(reached) if len(reached) == len(times.watermarks) else None
     if plan.per_timestamp and frontier is not None:
         frontier -= 1
-    buffered_kind, adaptations = ("rows", ()) if plan.row_based else choose_buffered(ordering, order_state, slots)
+    buffered_kind, adaptations = ("rows", ()) if plan.row_based else choose_buffered(ordering, order_state)
     return OrderDecision(buffered_kind, later(order_state.frontier_us, frontier), all(times.idle), adaptations)
 
 
-def choose_buffered(ordering: Ordering, order_state: OrderState, slots: int) -> tuple[Buffered, tuple[str, ...]]:
+def choose_buffered(ordering: Ordering, order_state: OrderState) -> tuple[Buffered, tuple[str, ...]]:
     """What the policy buffers, and the reason if that changed."""
     if ordering.policy != "adaptive":
         return ("rows" if ordering.policy == "sync-filter" else "results"), ()
-    share = lookup_share(order_state.pace, slots)
-    if share is None:
+    delay = lookup_delay(order_state.pace)
+    if delay is None:
         return order_state.buffered_kind, ()
-    if order_state.buffered_kind == "rows" and share >= ordering.alpha:
-        return "results", (f"buffers results: lookups take {share:.2f} of the time, alpha is {ordering.alpha:g}",)
-    if order_state.buffered_kind == "results" and share < RETURN_FACTOR * ordering.alpha:
+    if order_state.buffered_kind == "rows" and delay >= ordering.alpha:
+        return "results", (f"buffers results: {_explain(delay)}, alpha is {ordering.alpha:g}",)
+    if order_state.buffered_kind == "results" and delay < RETURN_FACTOR * ordering.alpha:
         limit = f"{RETURN_FACTOR:g} of alpha {ordering.alpha:g}"
-        return "rows", (f"buffers rows: lookups take {share:.2f} of the time, less than {limit}",)
+        return "rows", (f"buffers rows: {_explain(delay)}, less than {limit}",)
     return order_state.buffered_kind, ()
 
 
-def lookup_share(pace: Pace, slots: int) -> float | None:
-    """The share of time that lookups of all streams but the slowest take; None before enough was observed."""
+def lookup_delay(pace: Pace) -> float | None:
+    """By how much of their wait rows are delayed if they are looked up after it; None before enough was observed."""
     if pace.seconds < MIN_OBSERVED_SECONDS:
         return None
     slowest = min(range(len(pace.rows)), key=lambda stream: pace.rows[stream])
-    busy = sum(seconds for stream, seconds in enumerate(pace.busy) if stream != slowest)
-    return busy / (pace.seconds * slots)
+    delays = sum(seconds for stream, seconds in enumerate(pace.delays) if stream != slowest)
+    return delays / (MEAN_WAIT * pace.seconds)
 
 
-def modelled_share(pace: Pace, window_us: int | None, slots: int) -> float | None:
-    """c·|w|·λ1·λ2 of two streams, divided by the slots; c is measured. None where the model does not apply."""
+def modelled_delay(pace: Pace, window_us: int | None, slots: int) -> float | None:
+    """The same of two streams whose pairs are all compared, by slots that share them evenly: 2·c·|w|·λ1·λ2 / slots.
+
+    c is measured. None where the model does not apply.
+    """
     if window_us is None or len(pace.rows) != 2 or not pace.compared or pace.seconds < MIN_OBSERVED_SECONDS:
         return None
     cost = sum(pace.busy) / pace.compared
     first, second = (rows / pace.seconds for rows in pace.rows)
-    return cost * window_us / 1e6 * first * second / slots
+    return cost * window_us / 1e6 * first * second / (MEAN_WAIT * slots)
+
+
+def _explain(delay: float) -> str:
+    return f"lookups would delay rows by {delay:.2f} of their wait"
 
 
 def blend(
-    pace: Pace, *, seconds: float, rows: Sequence[int], busy: Sequence[float], compared: int, moved: bool
+    pace: Pace,
+    *,
+    seconds: float,
+    rows: Sequence[int],
+    busy: Sequence[float],
+    delays: Sequence[float],
+    compared: int,
+    moved: bool,
 ) -> Pace:
     """The pace after one more step. If it moved the frontier, all observations decay by the time since the last move.
 
@@ -125,6 +143,7 @@ def blend(
         seconds=(pace.seconds + seconds) * decay,
         rows=tuple((old + new) * decay for old, new in zip(pace.rows, rows, strict=True)),
         busy=tuple((old + new) * decay for old, new in zip(pace.busy, busy, strict=True)),
+        delays=tuple((old + new) * decay for old, new in zip(pace.delays, delays, strict=True)),
         compared=(pace.compared + compared) * decay,
         unmoved_seconds=0.0 if moved else unmoved,
     )

@@ -40,12 +40,14 @@ class Arrival:
 class Pace:
     """Observations of every stream, decaying: seconds of the clock, rows, seconds of lookups, compared pairs.
 
-    The frontier has not moved for `unmoved_seconds`.
+    `busy` adds up the seconds of all slots; `delays` are the seconds for which a row waited on average, of all rows
+    whose lookups began together. The frontier has not moved for `unmoved_seconds`.
     """
 
     seconds: float
     rows: tuple[float, ...]
     busy: tuple[float, ...]
+    delays: tuple[float, ...]
     compared: float
     unmoved_seconds: float
 

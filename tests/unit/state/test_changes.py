@@ -26,7 +26,7 @@ def blocks(step: int) -> tuple[Block, ...]:
 
 
 def first() -> Manifest:
-    order = OrderState(None, "results", (), (), Pace(0.5, (1.0,), (2.0,), 3.0, 0.0))
+    order = OrderState(None, "results", (), (), Pace(0.5, (1.0,), (2.0,), (2.0,), 3.0, 0.0))
     every = tuple(block for step in range(20) for block in blocks(step))
     layout = Layout(0, "partitioned", (SLOTS,), (1,))
     return Manifest(19, 19, "r", 0, (Mark(1, None, 3),), (layout,), every, 0, order_state=order)

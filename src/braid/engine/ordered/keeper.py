@@ -11,8 +11,8 @@ from braid.control.ordering import (
     Ordering,
     blend,
     decide_order,
-    lookup_share,
-    modelled_share,
+    lookup_delay,
+    modelled_delay,
     nothing_buffered,
 )
 from braid.control.responses import Waits, describe_waits, remember, respond, spread
@@ -56,7 +56,7 @@ class OrderKeeper:
         """The order decision of a step whose rows reach up to `newest`."""
         marks = advance_marks(manifest.marks, times, newest, now_ms)
         order_state = self.order_state(manifest)
-        decision = decide_order(self._plan, self._ordering, order_state, marks, times.idle, self._cluster.slots)
+        decision = decide_order(self._plan, self._ordering, order_state, marks, times.idle)
         return replace(decision, flush=True) if flush else decision
 
     def order_state(self, manifest: Manifest) -> OrderState:
@@ -186,11 +186,14 @@ class OrderKeeper:
         before = self.order_state(manifest).pace
         if manifest.step < 0 or manifest.run != self._run:
             return before
+        busy = _busy(reports, len(self._plan.streams))
         return blend(
             before,
             seconds=max(0.0, (delta.now_ms - manifest.written_ms) / 1000),
             rows=delta.input_rows,
-            busy=_busy(reports, len(self._plan.streams)),
+            busy=[sum(by_slot.values()) for by_slot in busy],
+            # All rows of a step are emitted at its end, so the slot that takes longest delays every row.
+            delays=[max(by_slot.values(), default=0.0) for by_slot in busy],
             compared=sum(lookup.earlier_compared for report in reports for lookup in report.lookups),
             moved=moved,
         )
@@ -220,8 +223,8 @@ class OrderKeeper:
                 "alpha": self._ordering.alpha,
                 "holds": after.buffered_kind,
                 "frontier": iso_time(after.frontier_us),
-                "lookupShare": lookup_share(after.pace, self._cluster.slots),
-                "modelledShare": modelled_share(after.pace, window, self._cluster.slots),
+                "lookupDelay": lookup_delay(after.pace),
+                "modelledDelay": modelled_delay(after.pace, window, self._cluster.slots),
                 "rowResponse": describe_waits(waits),
                 "resultResponse": describe_waits(results),
             },
@@ -295,13 +298,14 @@ def _result_waits(
     return [*known, *spread(found, rows)]
 
 
-def _busy(reports: Sequence[ProbeReport], streams: int) -> list[float]:
-    """The seconds that each delta stream's lookups took among rows of earlier steps, over all slots.
+def _busy(reports: Sequence[ProbeReport], streams: int) -> list[dict[int, float]]:
+    """The seconds that each delta stream's lookups took among rows of earlier steps, on each slot.
 
     Rows of one step find each other in the lookups of the plan's last stream, and no policy changes that.
     """
-    busy = [0.0] * streams
+    busy: list[dict[int, float]] = [{} for _ in range(streams)]
     for report in reports:
         for lookup in report.lookups:
-            busy[lookup.delta_stream] += lookup.earlier_seconds
+            by_slot = busy[lookup.delta_stream]
+            by_slot[report.slot] = by_slot.get(report.slot, 0.0) + lookup.earlier_seconds
     return busy

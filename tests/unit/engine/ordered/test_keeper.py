@@ -51,15 +51,43 @@ def test_adaptive_changes_both_ways_and_says_why(tmp_path: Path, monkeypatch: py
     assert quick[-1]["order"]["holds"] == "results"
     assert slow[-1]["order"]["holds"] == "rows"
     assert len(said) == 2
-    assert said[0].startswith("buffers results: lookups take")
+    assert said[0].startswith("buffers results: lookups would delay rows by")
     assert said[1].endswith("less than 0.7 of alpha 0.3")
+
+
+@pytest.mark.parametrize(("keys", "slots_at_work"), [(1, 1), (40, 2)])
+def test_the_slot_that_takes_longest_delays_every_row(tmp_path: Path, keys: int, slots_at_work: int) -> None:
+    """Rows of one key are looked up on one slot: it delays them by as much as all slots take together."""
+    draft = Draft()
+    streams = [draft.stream(name, {"k": "bigint"}, window_us=60_000_000) for name in "rs"]
+    logical_plan = draft.on(equal(streams[0]["k"], streams[1]["k"])).ordered().logical_plan()
+    clock = ManualClock(1)
+    query = InlineQuery(
+        logical_plan,
+        str(tmp_path),
+        slots=2,
+        strategy=Partitioned(),
+        clock=clock,
+        ordering=Ordering("filter-order", 0.3),
+    )
+    for step in range(5):
+        clock.advance(1000)
+        times = (step * ROWS + np.arange(ROWS)) * 1000
+        table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": np.arange(ROWS) % keys})
+        query.run(step, {"r": table, "s": table})
+    state = query.steps.manifest.order_state
+    assert state is not None
+    for busy, delay in zip(state.pace.busy, state.pace.delays, strict=True):
+        assert busy / slots_at_work <= delay * (1 + 1e-9)
+        assert delay <= busy
+        assert (delay == pytest.approx(busy)) == (slots_at_work == 1)
 
 
 def test_the_first_step_of_a_run_says_nothing_of_the_pace(tmp_path: Path) -> None:
     """Its rows waited in the source for a time nobody knows."""
     clock = ManualClock(1)
     feed = Feed(tmp_path, clock)
-    assert feed.batch(1000)["order"]["lookupShare"] is None
+    assert feed.batch(1000)["order"]["lookupDelay"] is None
     for _ in range(3):
         feed.batch(1000)
     manifest = feed.query.steps.manifest
