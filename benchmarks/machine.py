@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,9 +18,10 @@ ROOT = Path(__file__).parent.parent
 MEASURED = ("src", "benchmarks/peers", "benchmarks/workloads", "benchmarks/scale")
 
 
-def describe_run() -> dict[str, Any]:
-    """Taken before a run, so that the load is that of others."""
-    return {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": _machine(), "versions": _versions()}
+def describe_run(*also: str) -> dict[str, Any]:
+    """Taken before a run, so that the load is that of others. `also` are further paths whose code is measured."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": date, "machine": _machine(), "versions": _versions(also)}
 
 
 def code_hash() -> str:
@@ -39,7 +41,7 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def _versions(also: Sequence[str]) -> dict[str, str]:
     found = {}
     for package in PACKAGES:
         try:
@@ -48,15 +50,15 @@ def _versions() -> dict[str, str]:
             found[package] = "not installed"
     found["python"] = platform.python_version()
     found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")
-    found["commit"] = _commit()
+    found["commit"] = _commit(also)
     return found
 
 
-def _commit() -> str:
+def _commit(also: Sequence[str]) -> str:
     """The commit that is measured, and whether something measured differs from it; records may."""
     git = ["git", "-C", str(ROOT)]
     name = _said([*git, "describe", "--always"]) or "unknown"
-    return f"{name}-dirty" if _said([*git, "status", "--porcelain", "--", *MEASURED]) else name
+    return f"{name}-dirty" if _said([*git, "status", "--porcelain", "--", *MEASURED, *also]) else name
 
 
 def _processor() -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,66 +12,68 @@ from rich.table import Table
 
 from benchmarks.machine import describe_run
 from experiments import bistream, in_order
-from experiments.outcome import Outcome, all_hold
-from experiments.page import write_page
+from experiments.claims import Judged
+from experiments.page import Paper, Records, write_page
+from experiments.records import Record, keep_record, make_record, read_record, record_path
 
 HOME = Path(__file__).parent
 DOCS = HOME.parent / "docs" / "experiments"
-PAPERS: dict[str, Any] = {"bistream": bistream, "in_order": in_order}
+PICTURES = HOME.parent / "docs" / "pictures" / "experiments"
+OWN_CODE = ":(glob)experiments/**/*.py"
+STYLES = {"does not hold": "[red]does not hold[/red]"}
+
+
+def _paper(name: str, module: Any) -> Paper:
+    parts = module.TITLE, module.OPENING, module.EXPERIMENTS, module.SIZES, module.PAPER, module.NOT_MEASURED
+    return Paper(name, *parts)
+
+
+PAPERS = {name: _paper(name, module) for name, module in (("bistream", bistream), ("in_order", in_order))}
 
 
 def run_experiments(paper: str, names: Sequence[str], size: str, *, publish: bool) -> bool:
-    """Run a paper's experiments, or those named; whether every claim of theirs that can hold does."""
-    module = PAPERS[paper]
-    console = Console()
-    run = {**describe_run(), "size": size}
-    chosen = [one for one in module.EXPERIMENTS if not names or one.__name__ in names]
-    outcomes: list[Outcome] = []
+    """Run a paper's experiments, or those named; whether no claim of theirs fails. Each record is kept at once."""
+    source, console = PAPERS[paper], Console()
+    chosen = [one for one in source.experiments if not names or one.name in names]
+    judged: list[Judged] = []
     with Progress(console=console) as progress:
         bar = progress.add_task(paper, total=len(chosen))
         for experiment in chosen:
-            progress.update(bar, description=experiment.__name__)
-            origin = _origin()
-            outcomes.append(replace(experiment(module.SIZES[size]), origin=origin))
+            progress.update(bar, description=experiment.name)
+            record = make_record(experiment, source.sizes[size], describe(size))
+            judged += experiment.judged(record.measured)
+            if publish:
+                keep_record(record_path(HOME / paper, size, experiment.name), record)
             progress.advance(bar)
-    console.print(_table(outcomes))
+    console.print(_table(judged))
     if publish:
-        order = [experiment.__name__ for experiment in module.EXPERIMENTS]
-        keep_record(HOME / paper / "results" / f"{size}.json", run, outcomes, order)
         publish_page(paper, size)
         console.print(f"Written: {DOCS / f'{paper}.md'}")
-    return all_hold(outcomes)
+    return not any(one.verdict.holds is False for one in judged)
 
 
-def keep_record(path: Path, run: dict[str, Any], outcomes: Sequence[Outcome], order: Sequence[str]) -> None:
-    """Write what was found; experiments that did not run keep what an earlier record has of them."""
-    kept = json.loads(path.read_text())["outcomes"] if path.exists() else []
-    found = {outcome["name"]: outcome for outcome in [*kept, *(one.to_json() for one in outcomes)]}
-    content = {"run": run, "outcomes": [found[name] for name in order if name in found]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2, default=str) + "\n")
-
-
-def _origin() -> str:
-    run = describe_run()
-    load = run["machine"]["load_average"][0]
-    return f"Measured {run['date'][:16].replace('T', ' ')} UTC at {run['versions']['commit']}, load {load:g} before it."
+def describe(size: str) -> dict[str, Any]:
+    """When, where and on what; taken before a measurement, so that the load is that of others."""
+    return {**describe_run(OWN_CODE), "size": size}
 
 
 def publish_page(paper: str, size: str) -> None:
-    """The page, from its record alone."""
-    module = PAPERS[paper]
-    content = json.loads((HOME / paper / "results" / f"{size}.json").read_text())
-    outcomes = [Outcome.from_json(outcome) for outcome in content["outcomes"]]
-    pictures = DOCS.parent / "pictures" / "experiments" / paper
-    DOCS.mkdir(parents=True, exist_ok=True)
-    write_page(DOCS / f"{paper}.md", module.TITLE, module.OPENING, outcomes, content["run"], pictures)
+    """The page, from its records alone."""
+    write_page(DOCS / f"{paper}.md", PAPERS[paper], size, read_records(paper, size), PICTURES / paper)
 
 
-def _table(outcomes: list[Outcome]) -> Table:
+def read_records(paper: str, size: str) -> Records:
+    """The records that there are, by experiment."""
+    found: dict[str, Record] = {}
+    for experiment in PAPERS[paper].experiments:
+        record = read_record(record_path(HOME / paper, size, experiment.name))
+        if record is not None:
+            found[experiment.name] = record
+    return found
+
+
+def _table(judged: Sequence[Judged]) -> Table:
     table = Table("claim", "paper", "here", "", show_lines=False)
-    for outcome in outcomes:
-        for claim in outcome.claims:
-            verdict = {True: "holds", False: "[red]does not hold[/red]", None: "undecided"}[claim.holds]
-            table.add_row(claim.claim, claim.paper, claim.here, verdict)
+    for one in judged:
+        table.add_row(one.claim.text, one.claim.paper, one.verdict.here, STYLES.get(one.word, one.word))
     return table

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from experiments import claims
+from experiments.claims import Judged, Measured, Verdict
+from experiments.experiment import Experiment, Settings, Table
+from experiments.pictures import Picture, Series
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,40 @@ class Outcome:
         return Outcome(**known)
 
 
-def within(value: float, expected: float, share: float) -> bool:
-    return abs(value - expected) <= share * abs(expected)
+@dataclass(frozen=True)
+class Adapted(Experiment):
+    """An experiment whose function measures, judges and shows at once: its record keeps what it judged."""
+
+    def judged(self, measured: Measured) -> list[Judged]:
+        return [_judged(claim) for claim in Outcome.from_json(measured).claims]
 
 
-def all_hold(outcomes: Sequence[Outcome]) -> bool:
-    return all(claim.holds is not False for outcome in outcomes for claim in outcome.claims)
+def adapted(name: str, title: str, shown_in: tuple[str, ...], run: Callable[[Any], Outcome], *, timed: bool) -> Adapted:
+    def measure(size: Any) -> Measured:
+        return run(size).to_json()
+
+    return Adapted(
+        name, title, shown_in, measure, _describe, (), _tables, _pictures, timed, (sys.modules[run.__module__],)
+    )
+
+
+def _judged(claim: Claim) -> Judged:
+    verdict = Verdict(claim.here, claim.holds, claim.why)
+    return Judged(claims.Claim(claim.claim, claim.claim, claim.paper, lambda _: verdict), verdict)
+
+
+def _describe(measured: Measured, settings: Settings) -> str:
+    return str(measured["how"])
+
+
+def _tables(measured: Measured) -> tuple[Table, ...]:
+    outcome = Outcome.from_json(measured)
+    return (Table(outcome.headings, outcome.rows),) if outcome.rows else ()
+
+
+def _pictures(measured: Measured) -> tuple[Picture, ...]:
+    outcome = Outcome.from_json(measured)
+    series = tuple(Series(curve.label, curve.points) for curve in outcome.curves)
+    if not series:
+        return ()
+    return (Picture("", outcome.title, outcome.axes[0], (outcome.axes[1],), series, outcome.drawn),)

@@ -1,100 +1,158 @@
-"""A paper's page, made of its outcomes: every claim beside what was found, tables and pictures."""
+"""A paper's page, made of its records alone: a summary, every claim beside what was found, and a section each."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+from experiments.claims import Judged
+from experiments.experiment import Experiment, Table
+from experiments.pictures import draw, draw_overview
+from experiments.records import Earlier, Record
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
+PARTS = {"python": "Python", "pyspark": "PySpark", "pyarrow": "PyArrow", "numpy": "NumPy"}
+WORDS = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not", "do not"),
+    "undecided": ("is undecided", "are undecided"),
+}
+WAITS = "This was not measured since its measurement was changed: it waits for the next run."
+OVERVIEW = "overview"
 
-from experiments.outcome import Claim, Curve, Outcome
 
-COLOURS = ("#b5482a", "#3f6f8f", "#8a8f98", "#6a8f3f", "#8f3f7a", "#b59a2a")
-PARTS = {"python": "Python", "pyspark": "PySpark", "pyarrow": "PyArrow", "numpy": "NumPy", "java": "Java:"}
-VERDICTS = {True: "holds", False: "**does not hold**", None: "undecided"}
+@dataclass(frozen=True)
+class Paper:
+    """A paper's experiments, and the names of all figures and tables it has.
+
+    Every one of `shown` is measured by an experiment, or `not_measured` says why it is not.
+    """
+
+    name: str
+    title: str
+    opening: str
+    experiments: tuple[Experiment, ...]
+    sizes: Mapping[str, Any]
+    shown: tuple[str, ...]
+    not_measured: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_page(
-    path: Path, title: str, opening: str, outcomes: Sequence[Outcome], run: dict[str, Any], pictures: Path
-) -> None:
-    """The page, with pictures in a folder beside it."""
-    lines = [f"# {title}", "", opening.strip(), "", _origin(run), ""]
+Records = Mapping[str, Record]
+
+
+def page_text(paper: Paper, size: str, records: Records, folder: str) -> str:
+    """The page; `folder` is where its pictures are."""
+    judged = {one.name: one.judged(records[one.name].measured) for one in paper.experiments if one.name in records}
+    lines = [f"# {paper.title}", "", paper.opening.strip(), "", *_overview(paper, size, judged, folder), ""]
     lines += ["| shown in | claim | paper | here |  |", "| --- | --- | --- | --- | --- |"]
-    lines += [_claim(outcome, claim) for outcome in outcomes for claim in outcome.claims]
-    folder = Path(os.path.relpath(pictures, path.parent)).as_posix()
-    for outcome in outcomes:
-        lines += _section(outcome, folder)
-        if outcome.curves:
-            draw(outcome, pictures)
+    for experiment in paper.experiments:
+        lines += [_claim(experiment, one) for one in judged.get(experiment.name, ())]
+    for experiment in paper.experiments:
+        lines += ["", f"## {experiment.title}", ""]
+        record = records.get(experiment.name)
+        lines += [WAITS] if record is None else _section(experiment, record, judged[experiment.name], folder)
+    if paper.not_measured:
+        lines += ["", "## Not measured", "", "| of the paper | why |", "| --- | --- |"]
+        lines += [f"| {name} | {why} |" for name, why in paper.not_measured.items()]
+    return "\n".join(lines) + "\n"
+
+
+def write_page(path: Path, paper: Paper, size: str, records: Records, pictures: Path) -> None:
+    """The page, with pictures in a folder of their own."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text(page_text(paper, size, records, picture_folder(path, pictures)))
+    shown = [one for one in paper.experiments if one.name in records]
+    counts = [(one.title, Counter(j.word for j in one.judged(records[one.name].measured))) for one in shown]
+    draw_overview(counts, pictures, OVERVIEW)
+    for experiment in shown:
+        for picture in experiment.pictures(records[experiment.name].measured):
+            draw(picture, pictures, _file_of(experiment, picture.name))
 
 
-def _origin(run: dict[str, Any]) -> str:
-    machine, versions = run["machine"], run["versions"]
-    place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
-    parts = ", ".join(f"{name} {versions[key]}" for key, name in PARTS.items() if key in versions)
-    made = f"Made by `braid experiments`, {run['size']} size, {run['date'][:10]}, commit {versions['commit']}"
-    return f"{made}, {place}; {parts}."
+def picture_folder(path: Path, pictures: Path) -> str:
+    return Path(os.path.relpath(pictures, path.parent)).as_posix()
 
 
-def _claim(outcome: Outcome, claim: Claim) -> str:
-    return f"| {outcome.figures} | {claim.claim} | {claim.paper} | {claim.here} | {VERDICTS[claim.holds]} |"
+def _overview(paper: Paper, size: str, judged: Mapping[str, Sequence[Judged]], folder: str) -> list[str]:
+    counts = Counter(one.word for all_of_one in judged.values() for one in all_of_one)
+    parts = [f"{counts[word]} {one if counts[word] == 1 else many}" for word, (one, many) in WORDS.items()]
+    certain = f"{counts['by construction']} could not have come out otherwise, and are marked so"
+    made = f"Made by `braid experiments run {paper.name}`, {size} size, of the records that each section names."
+    text = f"Of {counts.total()} claims {', '.join(parts)}; {certain}. {made}"
+    waiting = [one.title for one in paper.experiments if one.name not in judged]
+    if waiting:
+        text += f" Not measured since the measurement was changed: {'; '.join(waiting)}."
+    return [*textwrap.wrap(text, 120), "", f"![Claims of the paper, by what was found here]({folder}/{OVERVIEW}.svg)"]
 
 
-def _section(outcome: Outcome, folder: str) -> list[str]:
-    """How it was measured, why what fails is likely to fail, the picture and the table."""
-    lines = ["", f"## {outcome.title}", "", f"{outcome.how} {outcome.origin}".strip()]
-    reasons = dict.fromkeys(claim.why for claim in outcome.claims if claim.holds is not True and claim.why)
+def _claim(experiment: Experiment, one: Judged) -> str:
+    word = {"does not hold": "**does not hold**"}.get(one.word, one.word)
+    if one.word == "by construction":
+        word += f": {one.claim.certain}"
+    return f"| {', '.join(experiment.shown_in)} | {one.claim.text} | {one.claim.paper} | {one.verdict.here} | {word} |"
+
+
+def _section(experiment: Experiment, record: Record, judged: Sequence[Judged], folder: str) -> list[str]:
+    """How it was measured, when and of which commit, why what fails is likely to fail, pictures, tables, settings."""
+    lines = [experiment.describe(record.measured, record.settings), "", _origin(record)]
+    reasons = dict.fromkeys(j.verdict.why for j in judged if j.verdict.holds is not True and j.verdict.why)
     for reason in reasons:
         lines += ["", reason]
-    if outcome.curves:
-        lines += ["", f"![{outcome.title}]({folder}/{outcome.name}.svg)"]
-    if outcome.rows:
-        lines += ["", "| " + " | ".join(outcome.headings) + " |", "| --- |" + " ---: |" * (len(outcome.headings) - 1)]
-        lines += ["| " + " | ".join(row) + " |" for row in outcome.rows]
-    return lines
+    for one in judged:
+        before = record.verdicts.get(one.claim.name)
+        if before is not None and before["holds"] is not one.verdict.holds:
+            lines += ["", f"Judged otherwise when it was measured: {one.claim.text}: {before['here']}."]
+    lines += [line for earlier in record.earlier for line in _earlier(earlier)]
+    for picture in experiment.pictures(record.measured):
+        lines += ["", f"![{picture.title}]({folder}/{_file_of(experiment, picture.name)}.svg)"]
+    for table in experiment.tables(record.measured):
+        lines += _table(table)
+    return [*lines, *_settings(record)]
 
 
-def draw(outcome: Outcome, directory: Path) -> None:
-    """The outcome's curves, as SVG and PNG."""
-    figure, axes = plt.subplots(figsize=(8, 3.6))
-    DRAWINGS[outcome.drawn](axes, outcome.curves)
-    axes.set_xlabel(outcome.axes[0])
-    axes.set_ylabel(outcome.axes[1])
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    directory.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": outcome.name}):
-        for suffix in ("svg", "png"):
-            metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-            figure.savefig(directory / f"{outcome.name}.{suffix}", dpi=110, metadata=metadata)
-    plt.close(figure)
+def _file_of(experiment: Experiment, picture: str) -> str:
+    return f"{experiment.name}-{picture}" if picture else experiment.name
 
 
-def _draw_lines(axes: Any, curves: Sequence[Curve]) -> None:
-    for number, curve in enumerate(curves):
-        along, values = zip(*curve.points, strict=True)
-        axes.plot(along, values, "o-", markersize=3, color=COLOURS[number % len(COLOURS)], label=curve.label)
+def _table(table: Table) -> list[str]:
+    lines = ["", table.caption] if table.caption else []
+    lines += ["", "| " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * (len(table.headings) - 1)]
+    return lines + ["| " + " | ".join(row) + " |" for row in table.rows]
 
 
-def _draw_bars(axes: Any, curves: Sequence[Curve]) -> None:
-    """A group of bars at every name; a curve that has no value at a name leaves a gap."""
-    names = list(dict.fromkeys(name for curve in curves for name, _ in curve.points))
-    width = 0.8 / len(curves)
-    for number, curve in enumerate(curves):
-        left = (number - (len(curves) - 1) / 2) * width
-        along = [names.index(name) + left for name, _ in curve.points]
-        values = [value for _, value in curve.points]
-        axes.bar(along, values, width, color=COLOURS[number % len(COLOURS)], label=curve.label)
-    axes.set_xticks(range(len(names)), names)
+def _origin(record: Record) -> str:
+    machine, versions = record.run["machine"], record.run["versions"]
+    place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
+    load = f"load {machine['load_average'][0]:g} before it"
+    parts = ", ".join(f"{name} {versions[key]}" for key, name in PARTS.items() if key in versions)
+    return f"Measured {_minute(record.run['date'])} at commit {record.commit}, {place}, {load}; {parts}."
 
 
-DRAWINGS = {"lines": _draw_lines, "bars": _draw_bars}
+def _earlier(earlier: Earlier) -> list[str]:
+    changed = ", ".join(f"{name} {_short(value)}" for name, value in earlier.settings.items())
+    begin = f"Earlier, {_minute(earlier.date)} at commit {earlier.commit}"
+    begin += f", with {changed}" if changed else ", with other settings"
+    return ["", f"{begin}, these did not hold:", "", *(f"- {text}: {here}" for text, here in earlier.verdicts.items())]
+
+
+def _settings(record: Record) -> list[str]:
+    if not record.settings:
+        return []
+    found = [f"`{name}` {_short(value)}" for name, value in record.settings.items()]
+    return ["", "<details><summary>Settings</summary>", "", ", ".join(found), "", "</details>"]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return "(" + ", ".join(_short(one) for one in value) + ")"
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{name}: {_short(one)}" for name, one in value.items()) + ")"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _minute(date: str) -> str:
+    return f"{date[:16].replace('T', ' ')} UTC"

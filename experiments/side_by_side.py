@@ -6,10 +6,9 @@ A machine's speed drifts, so a variant is compared with another of the same roun
 from __future__ import annotations
 
 import shutil
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -23,6 +22,7 @@ from benchmarks.peers.streaming import Places, follow, open_inputs, open_session
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import row_counts
 from braid.plan.aggregation import Updates
+from experiments.claims import Ratio
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,39 +120,6 @@ def in_turn(stage: Stage, variants: Mapping[str, Variant], rounds: int) -> Round
         for name in names[first:] + names[:first]:
             found[name].append(stage.run(variants[name]))
     return found
-
-
-def agreed(rounds: Iterable[bool]) -> bool | None:
-    """What every round says; None where they differ, since then it is noise that decides."""
-    said = set(rounds)
-    return said.pop() if len(said) == 1 else None
-
-
-def all_of(*verdicts: bool | None) -> bool | None:
-    """Whether all hold; one that does not decides, and else one that is undecided."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """One variant over another, in each round."""
-
-    values: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.values)
-
-    def above(self, bound: float) -> bool | None:
-        return agreed(value > bound for value in self.values)
-
-    def below(self, bound: float) -> bool | None:
-        return agreed(value < bound for value in self.values)
-
-    def __str__(self) -> str:
-        return f"{self.median:.2f} ({min(self.values):.2f} to {max(self.values):.2f})"
 
 
 def ratio(one: Sequence[Measurement], other: Sequence[Measurement], figure: Callable[[Measurement], float]) -> Ratio:

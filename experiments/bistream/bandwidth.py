@@ -9,7 +9,8 @@ from experiments.bistream.counting import SLOTS, count
 from experiments.bistream.models import model, settings_for
 from experiments.bistream.queries import QUERIES, TpchQuery
 from experiments.bistream.size import Size
-from experiments.outcome import Claim, Outcome, within
+from experiments.claims import within
+from experiments.outcome import Claim, Outcome
 
 SETTINGS = ("JM16", "JB8", "JB8-CR2", "JB8-CR4")
 

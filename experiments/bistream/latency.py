@@ -11,8 +11,9 @@ from experiments.bistream.queries import QUERIES
 from experiments.bistream.size import Size
 from experiments.bistream.throughput import SETTINGS
 from experiments.bistream.timing import BANDS_HAVE_NO_KEY, lateness_of, paced_task
+from experiments.claims import agreed, all_of
 from experiments.outcome import Claim, Curve, Outcome
-from experiments.side_by_side import Rounds, Variant, agreed, all_of, in_turn, open_stage, ratio, recorded
+from experiments.side_by_side import Rounds, Variant, in_turn, open_stage, ratio, recorded
 
 SIMILAR_SECONDS = 0.010
 STEPS_DECIDE = (

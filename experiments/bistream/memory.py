@@ -6,7 +6,8 @@ from experiments.bistream.counting import Counted, count
 from experiments.bistream.models import model
 from experiments.bistream.queries import QUERIES
 from experiments.bistream.size import Size
-from experiments.outcome import Claim, Curve, Outcome, within
+from experiments.claims import within
+from experiments.outcome import Claim, Curve, Outcome
 
 UNITS = (4, 16, 36, 64)
 TABLE_4 = {"JB8": 278, "JB16": 549, "JB36": 1262, "JM16": 140, "JM36": 207}

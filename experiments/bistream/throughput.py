@@ -11,8 +11,9 @@ from experiments.bistream.models import settings_for
 from experiments.bistream.queries import QUERIES
 from experiments.bistream.size import Size
 from experiments.bistream.timing import BANDS_HAVE_NO_KEY, rate_of, sustained_task
+from experiments.claims import Ratio, all_of
 from experiments.outcome import Claim, Curve, Outcome
-from experiments.side_by_side import Ratio, Rounds, Variant, all_of, in_turn, open_stage, ratio, recorded
+from experiments.side_by_side import Rounds, Variant, in_turn, open_stage, ratio, recorded
 
 SETTINGS = ("JM16", "JB8", "JB16", "JB16-CR4", "JB16-CR8")
 KEEPS_UP = 0.9  # of the other's rate

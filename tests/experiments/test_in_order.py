@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,18 +10,19 @@ import pytest
 
 from braid.control.ordering import Ordering
 from experiments import in_order
+from experiments.experiment import Experiment, plain
 from experiments.in_order import equations, timed
 from experiments.in_order.arrivals import FAST, SLOW, Arrivals, periodic
 from experiments.in_order.equations import Setting
 from experiments.in_order.replay import ALPHA, FILE_SECONDS, Pacing, Replay, Step, responses
 from experiments.in_order.rows import prepare
 from experiments.in_order.server import serve
-from experiments.in_order.size import Size
 from experiments.outcome import Outcome
 
 # λ1 = 1, λ2 = 10, |w| = 60 s, c = 0.5 ms: n = 10, C_S = 30 ms, c·|w|·λ1·λ2 = 0.3.
 SETTING = Setting(slow=1.0, fast=10.0, cost=0.0005, window=60.0)
 
+COUNTED = [experiment for experiment in in_order.EXPERIMENTS if not experiment.timed]
 NOT_HERE = {"costs": ["the gain of Filter-Order grows with c, one server for both streams"]}
 
 
@@ -89,12 +90,11 @@ def test_adaptive_becomes_what_its_inequality_selects(share: float, buffered: st
     assert served.response(300) == pytest.approx(same.response(300), rel=0.01)
 
 
-@pytest.mark.parametrize("experiment", in_order.COUNTED, ids=lambda experiment: experiment.__name__)
-def test_the_counted_claims_hold(experiment: Callable[[Size], Outcome]) -> None:
-    outcome = experiment(in_order.SIZES["quick"])
-    assert outcome.claims
-    assert [claim.claim for claim in outcome.claims if claim.holds is False] == NOT_HERE.get(outcome.name, [])
-    assert Outcome.from_json(outcome.to_json()) == outcome
+@pytest.mark.parametrize("experiment", COUNTED, ids=lambda experiment: experiment.name)
+def test_the_counted_claims_hold(experiment: Experiment) -> None:
+    judged = experiment.judged(plain(experiment.measure(in_order.SIZES["quick"])))
+    assert judged
+    assert [one.claim.text for one in judged if one.verdict.holds is False] == NOT_HERE.get(experiment.name, [])
 
 
 def step(ended: float, frontier: float, share: float, holds: str = "rows", said: tuple[str, ...] = ()) -> Step:
@@ -134,7 +134,7 @@ def test_adaptive_is_compared_with_what_its_share_selects(
         yield Scripted(holds)
 
     monkeypatch.setattr(timed, "open_replayer", scripted)
-    for experiment in in_order.TIMED:
+    for experiment in (timed.timed_costs, timed.timed_rates):
         outcome = experiment(in_order.SIZES["quick"])
         assert Outcome.from_json(outcome.to_json()) == outcome
         by_claim = {claim.claim: claim.holds for claim in outcome.claims}

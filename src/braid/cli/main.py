@@ -121,7 +121,10 @@ def experiments_run(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The size of the published page.")] = False,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Keep the record in the checkout, and make the paper's page of it.")
+        bool, typer.Option("--publish", help="Keep the records in the checkout, and make the paper's page of them.")
+    ] = False,
+    page_only: Annotated[
+        bool, typer.Option("--page-only", help="Run nothing: judge the kept records, and make the page of them.")
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -131,5 +134,5 @@ def experiments_run(
     """
     show_all = debug or context.obj is True
     with reported(show_all):
-        if not run_experiments(paper, names or [], full, publish):
+        if not run_experiments(paper, names or [], full, publish, page_only):
             raise typer.Exit(1)
