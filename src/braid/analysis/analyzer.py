@@ -58,6 +58,7 @@ class Analyzer:
         selectivity: float | None = None,
         cost: float | None = None,
         version: str | None = None,
+        raises: bool = True,
     ) -> Conjunct:
         """A Python function of whole columns as a conjunct."""
         found = tuple(self._whole_column(text) for text in columns)
@@ -65,7 +66,7 @@ class Analyzer:
         names = tuple(column.name for column in found)
         predicate = PythonPredicate(function, names, name, selectivity, cost, version)
         written = f"{name}({', '.join(columns)})"
-        return Conjunct(written, written, tuple(dict.fromkeys(found)), None, raises=True, function=predicate)
+        return Conjunct(written, written, tuple(dict.fromkeys(found)), None, raises=raises, function=predicate)
 
     def selection(self, expressions: Sequence[str]) -> tuple[Output, ...]:
         """The outputs of selected expressions, stars expanded."""

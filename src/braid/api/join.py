@@ -68,7 +68,12 @@ class Join:
         if isinstance(predicate, Udf):
             found: tuple[Conjunct, ...] = (
                 self._analyzer.python_predicate(
-                    predicate.function, predicate.columns, predicate.selectivity, predicate.cost, predicate.version
+                    predicate.function,
+                    predicate.columns,
+                    predicate.selectivity,
+                    predicate.cost,
+                    predicate.version,
+                    predicate.raises,
                 ),
             )
         elif isinstance(predicate, str):

@@ -1,4 +1,4 @@
-"""Observed fan-outs of lookups: the number of matches per probing row, with decay of older steps."""
+"""What lookups observe, with decay of older steps: matches per probing row, and what evaluating a conjunct costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from braid.plan.join import JoinPlan
-from braid.state.manifest import Fanout, Manifest
+from braid.state.manifest import CheckCost, Fanout, Manifest
 
 # Observations of a step lose a tenth with every later step, so join orders follow a change within about ten steps.
 DECAY = 0.9
@@ -37,16 +37,29 @@ def fanouts_after(
     """
     same = before.layout.tree == plan.tree
     seen = {
-        (fanout.delta_stream, fanout.stream, fanout.joined): (fanout.probes * DECAY, fanout.matches * DECAY)
+        (fanout.delta_stream, fanout.stream, fanout.joined): (
+            fanout.probes * DECAY,
+            fanout.matches * DECAY,
+            fanout.compared * DECAY,
+        )
         for fanout in before.fanouts
         if same or fanout.stream < len(plan.streams)
     }
     for lookup in lookups:
         joined = _joined_before(plan, join_orders[lookup.delta_stream], lookup)
         key = (lookup.delta_stream, lookup.stream, joined)
-        probes, matches = seen.get(key, (0.0, 0.0))
-        seen[key] = (probes + lookup.probes, matches + lookup.matched)
+        probes, matches, compared = seen.get(key, (0.0, 0.0, 0.0))
+        seen[key] = (probes + lookup.probes, matches + lookup.matched, compared + lookup.compared)
     return tuple(Fanout(*key, *counts) for key, counts in sorted(seen.items()))
+
+
+def check_costs_after(before: Sequence[CheckCost], observed: Iterable[CheckCost]) -> tuple[CheckCost, ...]:
+    """Earlier observations of conjuncts decay; those of a step's tasks are added."""
+    seen = {cost.conjunct: (cost.pairs * DECAY, cost.passed * DECAY, cost.seconds * DECAY) for cost in before}
+    for cost in observed:
+        pairs, passed, seconds = seen.get(cost.conjunct, (0.0, 0.0, 0.0))
+        seen[cost.conjunct] = (pairs + cost.pairs, passed + cost.passed, seconds + cost.seconds)
+    return tuple(CheckCost(conjunct, *counts) for conjunct, counts in sorted(seen.items()))
 
 
 def _joined_before(plan: JoinPlan, order: tuple[int, ...], lookup: LookupCounts) -> tuple[int, ...]:

@@ -69,7 +69,8 @@ class ProbeCommand(Command[ProbeReport]):
     Probe orders end together, in the last round. `blocks` are what is probed, and what probes: the live blocks and the
     step's own. The first job gathers: a slot reads the rows of its units in the ingest files of `gathers`, and stores
     them as its own block. `exchanged` are the files of the previous round; `admission` says which rows start and what
-    they see; `sort_orders` says how rows are stored. `watched`: note the calls of users' functions, in a job that is
+    they see; `sort_orders` says how rows are stored, `check_order` in which order conjuncts that cannot raise are
+    evaluated. `watched`: note the calls of users' functions, in a job that is
     retried because a worker died.
     """
 
@@ -85,6 +86,7 @@ class ProbeCommand(Command[ProbeReport]):
     exchanged: tuple[str, ...]
     admission: Admission
     sort_orders: tuple[SortOrder, ...] = ()
+    check_order: tuple[int, ...] = ()
     rank_indexes: tuple[RankIndexFile, ...] = ()
     gathers: tuple[Merge, ...] = ()
     aggregate_parts: int = 0

@@ -15,8 +15,9 @@ from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
-from braid.optimizer.join_orders import choose_join_orders
+from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.paths import access_paths, sampled_expressions
+from braid.optimizer.sequences import best_orders
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout
@@ -61,6 +62,7 @@ def delta_of(
         idle=start.times.idle,
         layout=layout,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
+        check_order=choose_check_order(plan, manifest.check_costs),
         blocks=tuple(_ingested(report, report.block, step, start) for report in reports if report.block is not None),
         newest=newest_times(plan, reports),
         input_rows=tuple(sum(r.rows for r in reports if r.stream == stream.number) for stream in plan.streams),
@@ -154,8 +156,8 @@ def _with_decision(delta: DeltaRecord, decision: OrderDecision, reports: Reports
 
 
 def _join_orders(plan: JoinPlan, manifest: Manifest) -> tuple[tuple[int, ...], ...]:
-    """The probe order of each delta stream: given by the tree, or with the fewest expected matches."""
-    return choose_join_orders(plan, manifest.fanouts) if plan.tree is None else tree_orders(plan)
+    """The probe order of each delta stream: given by the tree, or the best sequence by what was observed."""
+    return best_orders(plan, manifest.fanouts, manifest.check_costs) if plan.tree is None else tree_orders(plan)
 
 
 def _key_counts(plan: JoinPlan, manifest: Manifest, layout: Layout, reports: Reports) -> tuple[KeyCounts, ...]:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from braid.control.skew import describe_treatment, hot_keys
 from braid.errors import StrategyError
-from braid.optimizer.join_orders import build_probe, build_probe_orders, choose_join_orders
+from braid.optimizer.check_orders import choose_check_order
+from braid.optimizer.join_orders import build_probe, build_probe_orders
+from braid.optimizer.sequences import best_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
 from braid.optimizer.strategies import STRATEGIES, Strategy
@@ -30,19 +32,22 @@ def explain_query(
     """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`."""
     chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
-    fanouts = () if manifest is None else manifest.fanouts
-    join_orders = choose_join_orders(plan, fanouts) if plan.tree is None else tree_orders(plan)
+    fanouts, costs = ((), ()) if manifest is None else (manifest.fanouts, manifest.check_costs)
+    join_orders = best_orders(plan, fanouts, costs) if plan.tree is None else tree_orders(plan)
     observed = None if manifest is None else _observed(plan, manifest)
     orders = () if manifest is None else manifest.sort_orders
-    probe_orders = [_in_force(plan, order, orders) for order in build_probe_orders(plan, join_orders)]
+    checks = choose_check_order(plan, costs)
+    probe_orders = [_in_force(plan, order, orders, checks) for order in build_probe_orders(plan, join_orders)]
     return explain(logical_plan, plan, probe_orders, chosen, observed, stage)
 
 
-def _in_force(plan: JoinPlan, probe_order: ProbeOrder, orders: tuple[SortOrder, ...]) -> ProbeOrder:
-    """The lookups of a probe order in rows that are sorted by the chosen numbers."""
+def _in_force(
+    plan: JoinPlan, probe_order: ProbeOrder, orders: tuple[SortOrder, ...], checks: tuple[int, ...]
+) -> ProbeOrder:
+    """The lookups of a probe order in rows that are sorted by the chosen numbers, with their checks in order."""
     choices = {number: order.choices for number, order in enumerate(orders)}
     probes = (
-        build_probe(plan, joined, probe.stream, choices.get(probe.stream, ()))
+        build_probe(plan, joined, probe.stream, choices.get(probe.stream, ()), checks)
         for joined, probe in zip(probe_order.joined, probe_order.probes, strict=False)
     )
     return replace(probe_order, probes=tuple(probes))
@@ -82,6 +87,11 @@ def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
             if fanout.probes
         ),
         sort_orders=manifest.sort_orders,
+        checks={
+            cost.conjunct: (cost.seconds / cost.pairs, cost.passed / cost.pairs)
+            for cost in manifest.check_costs
+            if cost.pairs
+        },
         candidates={(seen.stream, seen.index, seen.choice): seen.share for seen in manifest.path_shares},
     )
 

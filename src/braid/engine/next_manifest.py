@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from braid.control.compaction import durations_after, paces_after
-from braid.control.fanouts import fanouts_after
+from braid.control.fanouts import check_costs_after, fanouts_after
 from braid.control.watermarks import StepTimes, advance_marks
 from braid.engine.compaction import merge_times, slot_times
 from braid.engine.loads import subgroup_loads
@@ -37,6 +37,7 @@ def next_manifest(
         merge_paces=paces_after(before.merge_paces, merge_times(looked.found.reports)),
         slot_seconds=durations_after(before.slot_seconds, slot_times(looked.found.reports)),
         fanouts=fanouts_after(looked.plan, before, delta.join_orders, looked.found.lookups),
+        check_costs=check_costs_after(before.check_costs, looked.found.checks),
         aggregate=before.aggregate,
         order_state=before.order_state,
         loads=subgroup_loads(plan, layouts, looked.found.units) or before.loads,

@@ -21,7 +21,7 @@ from braid.optimizer.trees import derivation, in_shape, rebuild_orders
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
+from braid.state.manifest import Block, CheckCost, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
 
 
@@ -43,6 +43,11 @@ class Found:
     def lookups(self) -> Iterator[LookupCounts]:
         """What was observed of all lookups."""
         return (lookup for report in self.reports for lookup in report.lookups)
+
+    @property
+    def checks(self) -> Iterator[CheckCost]:
+        """What was observed of all conjuncts."""
+        return (check for report in self.reports for check in report.checks)
 
     @property
     def units(self) -> Iterator[UnitCounts]:
@@ -153,6 +158,7 @@ def _probe_command(
         exchanged=(),
         admission=admission_of(delta, manifest),
         sort_orders=delta.sort_orders,
+        check_order=delta.check_order,
         aggregate_parts=aggregate.parts,
     )
 

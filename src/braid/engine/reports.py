@@ -16,7 +16,7 @@ from braid.control.paths import RowSample
 from braid.errors import BraidError
 from braid.plan.typed_json import from_json, to_rows
 from braid.state.blocks import WrittenBlock
-from braid.state.manifest import Block, KeyCounts, NumberSample
+from braid.state.manifest import Block, CheckCost, KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
 from braid.state.usage import Usage
 
@@ -146,6 +146,7 @@ class ProbeReport(SlotReport):
     stored: tuple[Block, ...]
     merged: tuple[MergeReport, ...]
     intermediate: tuple[Block, ...]
+    checks: tuple[CheckCost, ...] = ()
     exchanged: WrittenBlock | None = None
     output: Output = field(default_factory=Output)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,22 @@ CALLS: ContextVar[Calls] = ContextVar("calls", default=lambda conjunct, pairs: n
 """The context manager around every call of a user's function."""
 
 
+@dataclass
+class Spent:
+    """The pairs that a check was evaluated on, those that passed, and the seconds."""
+
+    pairs: int = 0
+    passed: int = 0
+    seconds: float = 0.0
+
+    def take(self, other: Spent) -> None:
+        """Add what another has counted, which then counts from zero."""
+        self.pairs += other.pairs
+        self.passed += other.passed
+        self.seconds += other.seconds
+        other.pairs, other.passed, other.seconds = 0, 0, 0.0
+
+
 @dataclass(frozen=True)
 class Check:
     """A conjunct prepared for evaluation; without an evaluator it is a Python function.
@@ -42,6 +59,7 @@ class Check:
 
     conjunct: Conjunct
     evaluator: Evaluator | PossibleEvaluator | None
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def expression(self) -> Expression | None:
@@ -64,7 +82,11 @@ def passing(pairs: Pairs, checks: Sequence[Check]) -> Pairs:
     for check in checks:
         if pairs.length == 0:
             return pairs
+        began, before = time.perf_counter(), pairs.length
         pairs = pairs.where(np.broadcast_to(_passed(check, pairs), (pairs.length,)))
+        check.spent.pairs += before
+        check.spent.passed += pairs.length
+        check.spent.seconds += time.perf_counter() - began
     return pairs
 
 

@@ -58,10 +58,17 @@ def build_probe_order(plan: JoinPlan, delta_stream: int, order: Order, start: in
 
 
 @once_per_plan
-def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int, choices: tuple[int, ...] = ()) -> Probe:
+def build_probe(
+    plan: JoinPlan,
+    joined: tuple[int, ...],
+    stream: int,
+    choices: tuple[int, ...] = (),
+    check_order: tuple[int, ...] = (),
+) -> Probe:
     """How joined rows look up a stream or intermediate result, whose indexes are sorted by the chosen numbers.
 
-    Which index is used, and what is checked, does not depend on the choice.
+    Which index is used, and what is checked, does not depend on the choice. `check_order` has the conjuncts that
+    cannot raise in the order of their evaluation; without it they are evaluated in the order written.
     """
     number, keys = _choose_index(plan, joined, stream)
     searched = plan.indexes(stream, choices)[number].range
@@ -72,7 +79,7 @@ def build_probe(plan: JoinPlan, joined: tuple[int, ...], stream: int, choices: t
     # An intermediate result is stored where its first stream is.
     routed_by = plan.streams[plan.members(stream)[0]].routing
     conjuncts = _newly_applicable(plan, joined, stream)
-    stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)])
+    stages = _stages(plan, [n for n in conjuncts if not _enforced(plan, n, keys, stream)], check_order)
     return Probe(
         stream=stream,
         access=_access(plan, joined, stream, bool(keys), bounds, searched),
@@ -192,9 +199,9 @@ def _decidable(plan: JoinPlan, number: int, joined: frozenset[int]) -> bool:
     One that can raise waits for every conjunct that cannot raise, and for those written before it: each may guard it.
     """
     conjunct = plan.conjuncts[number]
-    if not _may_raise(conjunct):
+    if not conjunct.raises:
         return conjunct.streams <= joined
-    guards = (c for n, c in enumerate(plan.conjuncts) if n <= number or not _may_raise(c))
+    guards = (c for n, c in enumerate(plan.conjuncts) if n <= number or not c.raises)
     return all(_read_by(plan, guard) <= joined for guard in guards)
 
 
@@ -230,15 +237,17 @@ def _never_null(plan: JoinPlan, side: Side) -> bool:
     return isinstance(expression, Column) and expression.name in plan.streams[side.stream].required
 
 
-def _stages(plan: JoinPlan, numbers: list[int]) -> tuple[Stage, ...]:
+def _stages(plan: JoinPlan, numbers: list[int], check_order: tuple[int, ...]) -> tuple[Stage, ...]:
     """First the conjuncts that cannot raise, in Python, then in the JVM; then the others in the order written.
 
-    What Python can say about those in the JVM costs more than other conjuncts, so it comes after them.
+    What Python can say about those in the JVM costs more than other expressions, so without an order it comes last.
     """
-    safe = [n for n in numbers if not _may_raise(plan.conjuncts[n])]
+    safe = [n for n in numbers if not plan.conjuncts[n].raises]
     in_jvm = tuple(n for n in safe if plan.conjuncts[n].in_jvm)
-    in_python = tuple(n for n in safe if n not in in_jvm)
-    stages = [Stage("python", (*in_python, *(n for n in in_jvm if plan.conjuncts[n].possible is not None)))]
+    in_python = [n for n in safe if n not in in_jvm]
+    in_python += [n for n in in_jvm if plan.conjuncts[n].possible is not None]
+    places = {number: place for place, number in enumerate(check_order)}
+    stages = [Stage("python", tuple(sorted(in_python, key=lambda n: places.get(n, 0))))]
     if in_jvm:
         stages.append(Stage("jvm", in_jvm))
     for number in numbers:
@@ -260,7 +269,3 @@ def _append(stages: list[Stage], conjunct: Conjunct, number: int) -> None:
         stages[-1] = Stage(last.place, (*last.conjuncts, number))
     else:
         stages.append(Stage("jvm" if last.place == "python" else "python", (number,)))
-
-
-def _may_raise(conjunct: Conjunct) -> bool:
-    return conjunct.raises or conjunct.function is not None

@@ -8,6 +8,7 @@ from decimal import Context, Decimal
 
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
+from braid.plan.explain_functions import describe_function, waiting_functions
 from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder, SortOrder
 from braid.plan.layout import Layout
@@ -51,7 +52,8 @@ class Seen:
 class Observed:
     """What a run has observed after `step`: the layout in force, the hot keys, and the matches of lookups.
 
-    `sort_orders` are in force; `candidates` are shares of a stream's rows, by stream, index and choice.
+    `sort_orders` are in force; `candidates` are shares of a stream's rows, by stream, index and choice; `checks` are
+    the seconds a pair and the share of pairs that pass, by conjunct.
     """
 
     step: int
@@ -61,6 +63,7 @@ class Observed:
     lookups: tuple[Seen, ...]
     sort_orders: tuple[SortOrder, ...] = ()
     candidates: Mapping[tuple[int, int, int], float] = field(default_factory=dict)
+    checks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     def matches(self, delta_stream: int, stream: int, joined: Sequence[int]) -> float | None:
         """The matches per probing row of a lookup, if it was observed."""
@@ -152,7 +155,8 @@ def _physical(plan: JoinPlan, probe_orders: Sequence[ProbeOrder], observed: Obse
         joined = [probe_order.delta_stream]
         for probe in probe_order.probes:
             seen = None if observed is None else observed.matches(probe_order.delta_stream, probe.stream, joined)
-            lines += _probe(plan, probe, seen)
+            lines += _probe(plan, probe, seen, {} if observed is None else observed.checks)
+            lines += waiting_functions(plan, probe, joined)
             joined += plan.members(probe.stream)
     if plan.jvm_outputs:
         lines.append("selection: in the JVM")
@@ -177,14 +181,17 @@ def _sorting(plan: JoinPlan, stream: int, observed: Observed | None) -> list[str
     return lines
 
 
-def _probe(plan: JoinPlan, probe: Probe, seen: float | None) -> list[str]:
+def _probe(plan: JoinPlan, probe: Probe, seen: float | None, checks: Mapping[int, tuple[float, float]]) -> list[str]:
     matches = f" (guess: {EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen)"
     if len(plan.members(probe.stream)) > 1:
         matches = ""
     if seen is not None:
         matches = f" (seen: {seen:,.3g} a row)"
     lines = [f"  look up {plan.name_of(probe.stream)} by {probe.access}: {_how(plan, probe)}{matches}"]
-    lines += [f"    then in Python{_how_far(plan.conjuncts[n])}: {plan.conjuncts[n].written}" for n in probe.checks]
+    for number in probe.checks:
+        conjunct = plan.conjuncts[number]
+        cost = describe_function(conjunct, checks.get(number))
+        lines.append(f"    then in Python{_how_far(conjunct)}: {conjunct.written}{cost}")
     for stage in probe.later:
         place = "Python" if stage.place == "python" else "the JVM"
         for conjunct in (plan.conjuncts[n] for n in stage.conjuncts):

@@ -149,6 +149,17 @@ class Fanout:
     joined: tuple[int, ...]
     probes: float
     matches: float
+    compared: float
+
+
+@dataclass(frozen=True)
+class CheckCost:
+    """What was observed of a conjunct: the pairs that it was evaluated on, those that passed, and the seconds."""
+
+    conjunct: int
+    pairs: float
+    passed: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -255,6 +266,7 @@ class Manifest:
     merge_paces: tuple[MergePace, ...] = ()
     slot_seconds: tuple[float, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
+    check_costs: tuple[CheckCost, ...] = ()
     aggregate: AggregateState | None = None
     loads: tuple[Load, ...] = ()
     pressures: tuple[Pressure, ...] = ()
@@ -294,6 +306,7 @@ class DeltaRecord:
     idle: tuple[bool, ...]
     layout: Layout
     join_orders: tuple[tuple[int, ...], ...]
+    check_order: tuple[int, ...]
     blocks: tuple[Block, ...]
     newest: tuple[int | None, ...]
     input_rows: tuple[int, ...]

@@ -103,11 +103,20 @@ class Draft:
         self._conjuncts.append(conjunct(expression))
         return self
 
-    def on_function(self, function: Callable[..., Any], *columns: Column, version: str | None = None) -> Draft:
+    def on_function(
+        self,
+        function: Callable[..., Any],
+        *columns: Column,
+        version: str | None = None,
+        selectivity: float | None = None,
+        cost: float | None = None,
+        raises: bool = True,
+    ) -> Draft:
         """Join where a Python predicate over arrays of candidates is true."""
         name = getattr(function, "__name__", "function")
-        predicate = PythonPredicate(function, tuple(column.name for column in columns), name, None, None, version)
-        self._conjuncts.append(Conjunct(name, name, tuple(dict.fromkeys(columns)), None, True, function=predicate))
+        names = tuple(column.name for column in columns)
+        predicate = PythonPredicate(function, names, name, selectivity, cost, version)
+        self._conjuncts.append(Conjunct(name, name, tuple(dict.fromkeys(columns)), None, raises, function=predicate))
         return self
 
     def select(self, **columns: Column) -> Draft:

@@ -23,10 +23,10 @@ def chain() -> JoinPlan:
 
 def test_the_far_end_of_a_chain_is_not_looked_up_first_because_it_has_few_partners_after_the_middle() -> None:
     seen = (
-        Fanout(0, 1, (0,), 1e6, 2e6),
-        Fanout(0, 2, (0, 1), 1e6, 1e3),
-        Fanout(2, 1, (2,), 1e6, 2e6),
-        Fanout(2, 0, (1, 2), 1e6, 1e3),
+        Fanout(0, 1, (0,), 1e6, 2e6, 0.0),
+        Fanout(0, 2, (0, 1), 1e6, 1e3, 0.0),
+        Fanout(2, 1, (2,), 1e6, 2e6, 0.0),
+        Fanout(2, 0, (1, 2), 1e6, 1e3, 0.0),
     )
     assert choose_join_orders(chain(), ()) == choose_join_orders(chain(), seen) == ((1, 2), (0, 2), (1, 0))
 
@@ -36,8 +36,8 @@ def test_what_was_seen_decides_where_both_are_possible() -> None:
     a, b, c = (draft.stream(name, {"k": "bigint", "l": "bigint"}, window_us=10) for name in "abc")
     draft.on(equal(a["k"], b["k"])).on(equal(a["l"], c["l"]))
     plan = build_plan(draft.logical_plan())
-    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 5e6), Fanout(0, 2, (0,), 1e6, 1e5)))[0] == (2, 1)
-    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 1e5), Fanout(0, 2, (0,), 1e6, 5e6)))[0] == (1, 2)
+    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 5e6, 0.0), Fanout(0, 2, (0,), 1e6, 1e5, 0.0)))[0] == (2, 1)
+    assert choose_join_orders(plan, (Fanout(0, 1, (0,), 1e6, 1e5, 0.0), Fanout(0, 2, (0,), 1e6, 5e6, 0.0)))[0] == (1, 2)
 
 
 def with_functions(*kinds: str) -> JoinPlan:

@@ -37,14 +37,14 @@ def test_another_order_of_the_tree_stores_more() -> None:
 
 def test_what_was_seen_counts_first() -> None:
     """a finds 2 in the stored pairs; c finds 0.5 in b, and of those 4 in a each."""
-    seen = (Fanout(0, 3, (0,), 1e6, 2e6), Fanout(2, 1, (2,), 1e4, 5e3), Fanout(2, 0, (1, 2), 1e4, 4e4))
+    seen = (Fanout(0, 3, (0,), 1e6, 2e6, 0.0), Fanout(2, 1, (2,), 1e4, 5e3, 0.0), Fanout(2, 0, (1, 2), 1e4, 4e4, 0.0))
     cost = tree_cost(in_shape(chain(), (0, 1, 2)), seen)
     assert cost == ShapeCost(lookups=(1 + 2 + 1.5) / 3, matches=(2 + 11 + 2.5) / 3, stored=(1 + 2 + 1.5) / 3)
 
 
 def test_an_intermediate_result_not_yet_looked_up_is_guessed_from_its_members() -> None:
     """By sequences a was seen to find 3 of b, and after it 2 of c."""
-    seen = (Fanout(0, 1, (0,), 1e6, 3e6), Fanout(0, 2, (0, 1), 1e6, 2e6))
+    seen = (Fanout(0, 1, (0,), 1e6, 3e6, 0.0), Fanout(0, 2, (0, 1), 1e6, 2e6, 0.0))
     cost = tree_cost(in_shape(chain(), (0, 1, 2)), seen)
     assert cost == ShapeCost(lookups=5 / 3, matches=(6 + 22) / 3, stored=5 / 3)
 

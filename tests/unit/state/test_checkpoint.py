@@ -22,11 +22,11 @@ MANIFEST = Manifest(
     step=5, batch=4, run="run", written_ms=12, marks=(Mark(1, None, 3), Mark(None, 2, 4)), layouts=(LAYOUT,),
     blocks=(BLOCK, replace(BLOCK, file="b1.block", units=None)), next_row_id=2**64 - 3,
     moves=(Move("p/staging/a", "p/late/a"),), dropped=("old.block",),
-    fanouts=(Fanout(0, 1, (0, 2), 10.5, 3.25),), progress={"numInputRows": 4},
+    fanouts=(Fanout(0, 1, (0, 2), 10.5, 3.25, 0.0),), progress={"numInputRows": 4},
 )  # fmt: skip
 DELTA = DeltaRecord(
     step=6, batch=5, run="run", now_ms=13, watermarks=(4, None), idle=(False, True), layout=LAYOUT,
-    join_orders=((1,), (0,)),
+    join_orders=((1,), (0,)), check_order=(),
     blocks=(replace(BLOCK, file="b2.block"),), newest=(9, None), input_rows=(3, 0), late_rows=(1, 0),
     late_files=(Move("p/staging/late", "p/late/s/1"),), ingest=(Usage(cpu=0.5),), next_row_id=4, follows="run",
 )  # fmt: skip

@@ -22,6 +22,7 @@ from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
 from braid.engine.tasks.rank_index import open_rank_index
 from braid.engine.tasks.segments import SegmentStore
+from braid.kernels.checks import Spent
 from braid.kernels.join import match
 from braid.kernels.probing import Counters, Probing
 from braid.kernels.rows import Pairs, Rows, concat_rows
@@ -30,7 +31,7 @@ from braid.optimizer.join_orders import build_probe_orders
 from braid.placement.units import Unit, routes_stay_local, units_by_slot
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
-from braid.state.manifest import Block
+from braid.state.manifest import Block, CheckCost
 
 Found = tuple[int, int, Pairs]
 Keep = Callable[[tuple[int, ...], Rows], None]
@@ -83,6 +84,9 @@ class SlotLookups:
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self._lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._earlier: dict[tuple[int, int], Earlier] = defaultdict(Earlier)
+        # Without functions nothing is worth ordering by what was measured.
+        self._has_functions = any(conjunct.function is not None for conjunct in self.plan.conjuncts)
+        self._checks: dict[int, Spent] = defaultdict(Spent)
 
     def _stays_local(self, slots: int) -> bool:
         """Whether all rows that this slot probes with are of its own units.
@@ -156,13 +160,14 @@ class SlotLookups:
         # Rows that arrive in this job were already chosen by the only span.
         chosen = spans == {None} or (len(spans) == 1 and round_number == entry) or not probe.routing
         reach = None if chosen else reach_of(probe.routing, probe.stream, rows)
-        whole = PreparedRows(self.plan, joined, probe.stream, rows, self._rank_indexes)
+        order = self._command.check_order
+        whole = PreparedRows(self.plan, joined, probe.stream, rows, self._rank_indexes, order)
         for target in targets:
             if reach is not None and target.span is not None:
                 visiting = np.flatnonzero(reach.touching(target.span, self._targets.largest(probe, target)))
                 if len(visiting) < rows.length:
                     some = rows.take(visiting)
-                    yield target, PreparedRows(self.plan, joined, probe.stream, some, self._rank_indexes)
+                    yield target, PreparedRows(self.plan, joined, probe.stream, some, self._rank_indexes, order)
                     continue
             yield target, whole
 
@@ -214,6 +219,14 @@ class SlotLookups:
             for (delta_stream, stream), counters in self._lookups.items()
         )
 
+    def check_costs(self) -> tuple[CheckCost, ...]:
+        """What was observed of each conjunct."""
+        return tuple(
+            CheckCost(number, float(spent.pairs), float(spent.passed), spent.seconds)
+            for number, spent in sorted(self._checks.items())
+            if spent.pairs
+        )
+
     def shares(self) -> dict[tuple[int, int], float]:
         """Each unit's share of the lookups' time: reading the CPU clock for each lookup would cost too much."""
         total = sum(self._seconds.values())
@@ -240,3 +253,6 @@ class SlotLookups:
             self._earlier[delta_stream, stream].compared += spent.compared
         self._seconds[block.epoch, unit.number] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0
+        if self._has_functions:
+            for number, check in zip(probing.probe.checks, probing.checks, strict=True):
+                self._checks[number].take(check.spent)

@@ -117,6 +117,7 @@ class SlotProbe:
             stored=self._stored,
             merged=merged,
             intermediate=self._intermediate.close(),
+            checks=self._lookups.check_costs(),
         )
 
     def _unit_counts(self, cpu: float) -> tuple[UnitCounts, ...]:

@@ -15,13 +15,20 @@ class PreparedRows:
     """Rows of the `joined` streams that look up a stream or intermediate result."""
 
     def __init__(
-        self, plan: JoinPlan, joined: tuple[int, ...], number: int, rows: Rows, rank_indexes: Mapping[int, RankIndex]
+        self,
+        plan: JoinPlan,
+        joined: tuple[int, ...],
+        number: int,
+        rows: Rows,
+        rank_indexes: Mapping[int, RankIndex],
+        check_order: tuple[int, ...] = (),
     ) -> None:
         self._plan = plan
         self._joined = joined
         self._number = number
         self._rows = rows
         self._rank_indexes = rank_indexes
+        self._check_order = check_order
         self._counters = Counters()
         self._prepared: dict[tuple[int, ...], Probing] = {}
 
@@ -29,7 +36,7 @@ class PreparedRows:
         """The rows as they search this segment; all have the same counters."""
         found = self._prepared.get(segment.choices)
         if found is None:
-            probe = build_probe(self._plan, self._joined, self._number, segment.choices)
+            probe = build_probe(self._plan, self._joined, self._number, segment.choices, self._check_order)
             found = prepare(self._plan, self._joined, probe, self._rows, self._counters, self._rank_indexes)
             self._prepared[segment.choices] = found
         return found
