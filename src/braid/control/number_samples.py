@@ -17,6 +17,8 @@ from braid.state.manifest import NumberSample
 
 POINT = np.dtype([("number", "<f8"), ("rows", "<f4"), ("lower", "<f8"), ("upper", "<f8")])
 Points = npt.NDArray[np.void]
+# As stored: the number, the rows, and the distances of both ends of what is reached.
+BYTES_OF_A_POINT = 8 + 3 * 4
 
 # About four points for each of 64 ranges: a boundary is then off by at most a quarter of a range.
 KEPT_POINTS = 256
@@ -44,15 +46,25 @@ def to_sample(points: Points, most: int = KEPT_POINTS) -> NumberSample:
     if not len(points):
         return NumberSample()
     kept = _reduce(points, most)
-    text = base64.b64encode(zlib.compress(kept.tobytes(), 1)).decode()
+    # What a row reaches is mostly as far from its number as with every other row: distances compress to nothing.
+    with np.errstate(all="ignore"):
+        distances = [(kept[end] - kept["number"]).astype("<f4").tobytes() for end in ("lower", "upper")]
+    columns = b"".join([kept["number"].tobytes(), kept["rows"].tobytes(), *distances])
+    text = base64.b64encode(zlib.compress(columns, 1)).decode()
     return NumberSample(float(kept["rows"].sum()), text)
 
 
 def points_of(sample: NumberSample) -> Points:
-    """The points of a sample, by number."""
-    return (
-        np.frombuffer(zlib.decompress(base64.b64decode(sample.points)), POINT) if sample.points else np.zeros(0, POINT)
-    )
+    """The points of a sample, by number; what they reach is rounded to seven digits of the distance."""
+    if not sample.points:
+        return np.zeros(0, POINT)
+    columns = zlib.decompress(base64.b64decode(sample.points))
+    points = np.zeros(len(columns) // BYTES_OF_A_POINT, POINT)
+    points["number"] = np.frombuffer(columns, "<f8", len(points))
+    rows, below, above = np.split(np.frombuffer(columns, "<f4", offset=8 * len(points)), 3)
+    points["rows"] = rows
+    points["lower"], points["upper"] = points["number"] + below, points["number"] + above
+    return points
 
 
 def add_samples(before: NumberSample, sampled: Iterable[NumberSample]) -> NumberSample:
