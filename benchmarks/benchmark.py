@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from benchmarks.targets import Target
+from benchmarks.targets import ROUNDS, Target
 from benchmarks.tasks import Task
 
 Size = Literal["quick", "full"]
@@ -22,6 +22,12 @@ class Benchmark:
     tasks: dict[str, Task]
     targets: tuple[Target, ...] = ()
     axis: str | None = None
+    curve: Literal["rate", "step"] = "rate"  # what is drawn along the axis
+
+    def rounds(self, size: Size) -> int:
+        """How often all tasks run, one after the other: a bound on times is decided by several rounds."""
+        timed = any(target.bound and target.of == "times" for target in self.targets)
+        return ROUNDS if size == "full" and timed else 1
 
     def with_latency(self) -> Benchmark:
         """The same, with a second, paced run of Braid, and of Spark where it is at home; curves have none."""
@@ -29,6 +35,7 @@ class Benchmark:
             return self
         paced = ("Braid", "Spark") if self.name in SPARKS_GROUND else ("Braid",)
         tasks = {
-            label: replace(task, latency=True) if task.peer in paced else task for label, task in self.tasks.items()
+            label: replace(task, latency=task.mode == "sustained" and task.peer in paced)
+            for label, task in self.tasks.items()
         }
         return replace(self, tasks=tasks)

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.answers import Answer, expected_answer
 from benchmarks.isolation import run_isolated
-from benchmarks.machine import code_hash
-from benchmarks.pacing import paced_task
+from benchmarks.machine import code_hash, commit
+from benchmarks.pacing import offered_task, paced_task
+from benchmarks.searching import BOUNDS, Tried, next_rate, tried_of
 from benchmarks.tasks import Measurement, Task
 
 COLUMNS = (TextColumn("{task.description:<44}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -32,10 +34,13 @@ class Result:
     task: Task
     measurement: Measurement
     expected: Answer | None
+    measured: dict[str, str] = field(default_factory=dict)  # when, and which commit
 
     @property
     def agrees(self) -> bool:
         """Whether the answer is right; a system that gave none is not wrong."""
+        if any(one.answer == "wrong" for one in tried_of(self.measurement.details)):
+            return False
         return self.measurement.answer is None or self.measurement.answer == self.expected
 
     @property
@@ -47,6 +52,7 @@ class Result:
             "task": asdict(self.task),
             "measurement": asdict(self.measurement),
             "expected": None if self.expected is None else asdict(self.expected),
+            "measured": self.measured,
         }
 
     @staticmethod
@@ -56,7 +62,20 @@ class Result:
             Task(**content["task"]),
             Measurement.from_json(content["measurement"]),
             None if expected is None else Answer(**expected),
+            content.get("measured", {}),
         )
+
+
+def tried_rate(result: Result) -> Tried:
+    """What a run at an offered rate showed. One that is later than every bound may have been stopped too soon."""
+    task, measurement = result.task, result.measurement
+    assert task.rows_per_second is not None
+    latency = measurement.details.get("latency", {})
+    p99 = latency.get("p99")
+    right = measurement.answer is not None and result.agrees
+    late = measurement.answer is None or p99 is None or p99 > BOUNDS[-1]
+    answer: Literal["right", "wrong", "incomplete"] = "right" if right else "incomplete" if late else "wrong"
+    return Tried(task.rows_per_second, latency.get("p50"), p99, answer, measurement.error)
 
 
 class Campaign:
@@ -66,14 +85,30 @@ class Campaign:
         self.progress = Progress(*COLUMNS, console=console)
         self._directory = directory
         self._code = code_hash()
+        self._commit = commit()
 
-    def run(self, tasks: Sequence[Task]) -> list[Result]:
-        """The results of all tasks, measured now or in an earlier start of the campaign."""
+    def run_rounds(self, tasks: Mapping[str, Task], rounds: int) -> list[dict[str, Result]]:
+        """All tasks, round after round. What gave no rate in the first is not asked again.
+
+        How late results are is measured in the first round only.
+        """
+        found: list[dict[str, Result]] = []
+        for number in range(rounds):
+            asked = {
+                label: replace(task, round=number, latency=task.latency and number == 0)
+                for label, task in tasks.items()
+                if number == 0 or found[0][label].rate is not None
+            }
+            found.append(dict(zip(asked, self.run(list(asked.values()), last=number == rounds - 1), strict=True)))
+        return found
+
+    def run(self, tasks: Sequence[Task], *, last: bool = True) -> list[Result]:
+        """The results of all tasks, measured now or in an earlier start of the campaign; the last ones remove data."""
         results = []
         for number, task in enumerate(tasks):
             results.append(self._finished(task) or self._measure(task))
             later = {other.data_key for other in tasks[number + 1 :]}
-            if task.data_key not in later:
+            if last and task.data_key not in later:
                 shutil.rmtree(self._data(task), ignore_errors=True)
         return results
 
@@ -83,6 +118,9 @@ class Campaign:
         return Result.from_json(content) if content.get("code") == self._code else None
 
     def _measure(self, task: Task) -> Result:
+        if task.mode == "search":
+            return self._search(task)
+        measured = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": self._commit}
         data = self._data(task)
         self._generate(task, data)
         scratch = self._directory / "scratch" / task.key
@@ -95,9 +133,28 @@ class Campaign:
         expected = None
         if measurement.answer is not None:
             expected = expected_answer(task.workload, data, measurement.answer_batches, task.cores)
-        result = Result(task, measurement, expected)
+        result = Result(task, measurement, expected, measured)
         self._keep(result)
         shutil.rmtree(scratch, ignore_errors=True)
+        return result
+
+    def _search(self, task: Task) -> Result:
+        """Offer one rate after the other; each run is kept, so that an interrupted search goes on."""
+        assert task.rows_per_second is not None
+        tried: list[Tried] = []
+        results: list[Result] = []
+        while (rate := next_rate(tried, task.rows_per_second)) is not None:
+            offered = offered_task(task, rate)
+            results.append(self._finished(offered) or self._measure(offered))
+            shutil.rmtree(self._data(offered), ignore_errors=True)
+            tried.append(tried_rate(results[-1]))
+            if results[-1].measurement.error is not None:
+                break  # what could not run at one rate has nothing to say of others
+        first, last = results[0], results[-1].measurement
+        error = last.error if len(tried) == 1 else None
+        details = {"tried": [asdict(one) for one in tried]}
+        result = Result(task, Measurement(error=error, settings=last.settings, details=details), None, first.measured)
+        self._keep(result)
         return result
 
     def _latency(self, task: Task, rate: float) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from benchmarks.benchmark import Size
 from benchmarks.campaign import Campaign
 from benchmarks.machine import describe_run
 from benchmarks.report.page import write_page
-from benchmarks.report.plots import draw
-from benchmarks.report.record import read_record, write_record
+from benchmarks.report.plots import draw, draw_overview
+from benchmarks.report.readme import write_figures
+from benchmarks.report.record import Document, read_record, write_record
+from benchmarks.report.scale import read_scale
 from benchmarks.report.table import print_record
 from benchmarks.suite import BENCHMARKS
 from braid.errors import BraidError
@@ -22,6 +24,8 @@ HOME = Path(__file__).parent
 RESULTS = HOME / "results"
 PAGE = HOME.parent / "docs" / "benchmarks.md"
 PICTURES = HOME.parent / "docs" / "pictures" / "benchmarks"
+README = HOME.parent / "README.md"
+SIZES: tuple[Size, ...] = ("full", "quick")
 MARKER = ".braid-bench"
 WIDTH = 130  # of a table with every column
 WORK = HOME.parent / ".bench"
@@ -44,12 +48,12 @@ def run_benchmarks(names: Sequence[str], size: Size, directory: Path, *, resume:
         run = describe_run()
         campaign = Campaign(directory, console)
         with campaign.progress:
-            found = campaign.run(list(benchmark.tasks.values()))
+            rounds = campaign.run_rounds(benchmark.tasks, benchmark.rounds(size))
         path = results / f"{name}.json"
-        write_record(path, benchmark, size, run, dict(zip(benchmark.tasks, found, strict=True)))
-        document = read_record(path)
+        write_record(path, benchmark, size, run, rounds)
+        document = read_record(path, benchmark)
         print_record(console, document)
-        right = right and document["answers_agree"]
+        right = right and document.agrees
         console.print(f"Written: {path}")
     if publish:
         write_documents()
@@ -72,12 +76,22 @@ def prepare(directory: Path, *, resume: bool) -> None:
 
 
 def write_documents() -> None:
-    """Pictures and page from the records that are there; a full record stands before a quick one."""
+    """Pictures, page and README's figures, from the records that are there."""
+    documents = read_documents()
+    for document in documents:
+        draw(document, PICTURES)
+    draw_overview(documents, PICTURES)
+    write_page(PAGE, documents, PICTURES.relative_to(PAGE.parent), read_scale(RESULTS))
+    write_figures(README, documents)
+
+
+def read_documents(results: Path = RESULTS) -> list[Document]:
+    """All records; a full one stands before a quick one."""
     documents = []
-    for name in BENCHMARKS:
-        paths = [RESULTS / size / f"{name}.json" for size in ("full", "quick")]
-        found = next((path for path in paths if path.exists()), None)
-        if found is not None:
-            documents.append(read_record(found))
-            draw(documents[-1], PICTURES)
-    write_page(PAGE, documents, PICTURES.relative_to(PAGE.parent))
+    for name, make in BENCHMARKS.items():
+        for size in SIZES:
+            path = results / size / f"{name}.json"
+            if path.exists():
+                documents.append(read_record(path, make(size)))
+                break
+    return documents

@@ -27,6 +27,7 @@ def window(size: Size) -> Benchmark:
         tasks,
         (Target("step with a window 32 times as long", step_ratio("32", "1"), at_most=1.6),),
         axis="window, seconds",
+        curve="step",
     )
 
 
@@ -68,7 +69,7 @@ def results(size: Size) -> Benchmark:
         "results",
         "Rate and memory by results a row, batches of 100 K",
         tasks,
-        (Target("peak memory with 100 results a row over 1", _peak_ratio("100", "1"), at_most=1.5),),
+        (Target("peak memory with 100 results a row over 1", _peak_ratio("100", "1"), at_most=1.5, of="sizes"),),
         axis="results a row",
     )
 

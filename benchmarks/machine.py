@@ -50,11 +50,11 @@ def _versions(also: Sequence[str]) -> dict[str, str]:
             found[package] = "not installed"
     found["python"] = platform.python_version()
     found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")
-    found["commit"] = _commit(also)
+    found["commit"] = commit(also)
     return found
 
 
-def _commit(also: Sequence[str]) -> str:
+def commit(also: Sequence[str] = ()) -> str:
     """The commit that is measured, and whether something measured differs from it; records may."""
     git = ["git", "-C", str(ROOT)]
     name = _said([*git, "describe", "--always"]) or "unknown"

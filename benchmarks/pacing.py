@@ -11,9 +11,10 @@ import math
 import os
 import time
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks.peers.streaming import Announce, Places, Query
 from benchmarks.tasks import Task
@@ -24,6 +25,10 @@ SHARES = {"p50": 0.5, "p99": 0.99}
 CUTS = 5  # files of a paced task in a batch of the sustained one
 START_SECONDS = 12.0  # until the backlog of the start is worked off
 STEADY_SECONDS = 12.0
+FILE_SECONDS = 0.25  # of an offered rate: what comes in this time is a file
+SETTLE_SECONDS = 6.0  # at an offered rate, before it counts: the window was taken in before
+OVERLOAD_SECONDS = 15.0  # to wait for what is left of an offered rate; later than this is later than any bound
+KEEP_LOGS = {"spark.sql.streaming.minBatchesToRetain": "100000"}  # they say when each file was taken in
 
 
 def paced_task(task: Task, sustained: float) -> Task:
@@ -42,7 +47,30 @@ def paced_task(task: Task, sustained: float) -> Task:
         mode="paced",
         rows_per_second=sustained / 2,
         latency=False,
-        settings={**task.settings, "spark.sql.streaming.minBatchesToRetain": "100000"},
+        settings={**task.settings, **KEEP_LOGS},
+    )
+
+
+def offered_task(task: Task, rate: float) -> Task:
+    """The same question at an offered rate: a window of rows is there at the start, then a file comes every quarter of
+    a second.
+
+    So the state is full however low the rate, and a file is no larger than what comes in that time.
+    """
+    assert task.workload.window_seconds is not None
+    seconds_per_file = rate * FILE_SECONDS / rows_a_second(task)
+    fill = math.ceil(task.workload.window_seconds / seconds_per_file)
+    warm_up = fill + round(SETTLE_SECONDS / FILE_SECONDS)
+    files = warm_up + round(STEADY_SECONDS / FILE_SECONDS)
+    return replace(
+        task,
+        options={**task.options, "seconds_per_batch": seconds_per_file, "batches": files},
+        batches=files,
+        warm_up=warm_up,
+        mode="paced",
+        rows_per_second=rate,
+        fill=fill,
+        settings={**task.settings, **({} if task.peer == "Flink" else KEEP_LOGS)},
     )
 
 
@@ -54,43 +82,89 @@ def _batches_of_a_window(task: Task) -> int:
 
 def sustained_rows_a_batch(task: Task) -> float:
     """Rows of a second of event time, all streams together, times the seconds of a batch."""
-    workload = task.workload
-    return float(sum(feed.second(0).num_rows for feed in workload.feeds) * workload.seconds_per_batch)
+    return rows_a_second(task) * task.workload.seconds_per_batch
+
+
+def rows_a_second(task: Task) -> float:
+    """Rows of a second of event time, all streams together."""
+    return float(sum(feed.second(0).num_rows for feed in task.workload.feeds))
 
 
 def follow_paced(task: Task, places: Places, checkpoint: Path, query: Query, announce: Announce) -> dict[str, Any]:
     """Feed a running query, wait until it has taken everything, stop it; the seconds from arrival to results."""
     assert task.rows_per_second is not None
     rows = row_counts(places.data, task.workload.stream_names, task.batches)
-    due = _feed(task, places, rows, query, announce)
-    end = time.time() + task.limit_seconds
+    for batch in range(task.fill):
+        link_file(task, places.data, places.inputs, batch)
+    _wait(task.fill, task, checkpoint, query, task.limit_seconds)
+    due = feed(task, rows, lambda batch: link_file(task, places.data, places.inputs, batch), query, announce)
+    taken = _wait(task.batches, task, checkpoint, query, OVERLOAD_SECONDS if task.fill else task.limit_seconds)
+    ended = time.time()
+    query.stop()
+    return lateness(task, rows, due, taken, ended)
+
+
+def lateness(
+    task: Task, rows: list[int], due: dict[int, float], taken: Mapping[int, float], ended: float
+) -> dict[str, Any]:
+    """How late the counted rows were. What was not taken is as late as the end of the run, at least."""
+    late = [
+        (taken.get(batch, ended) - due[batch], rows[batch])
+        for batch in range(task.warm_up, task.batches)
+        if batch in due
+    ]
+    found: dict[str, Any] = {"rate": task.rows_per_second, "files": task.batches, "taken": len(taken)}
+    if len(taken) < task.batches:
+        found["error"] = f"took in {len(taken)} of {task.batches} files"
+    return found | ({name: _quantile(late, share) for name, share in SHARES.items()} if late else {})
+
+
+def complete(details: dict[str, Any]) -> bool:
+    """Whether a run took in everything: the answer of one that did not is of no known batches."""
+    latency = details.get("latency", {})
+    return bool(latency.get("taken") == latency.get("files"))
+
+
+def _wait(number: int, task: Task, checkpoint: Path, query: Query, seconds: float) -> dict[int, float]:
+    """When each file was taken in, once so many were, or the time is over."""
+    end = time.time() + seconds
     taken = _taken(task, checkpoint)
-    while len(taken) < task.batches and query.isActive and time.time() < end:
+    while len(taken) < number and query.isActive and time.time() < end:
         time.sleep(0.1)
         taken = _taken(task, checkpoint)
-    query.stop()
-    late = [(taken[batch] - due[batch], rows[batch]) for batch in range(task.warm_up, task.batches) if batch in taken]
-    if len(taken) < task.batches:
-        return {"error": f"took in {len(taken)} of {task.batches} files"}
-    return {name: _quantile(late, share) for name, share in SHARES.items()} | {"rate": task.rows_per_second}
+    return taken
 
 
-def _feed(task: Task, places: Places, rows: list[int], query: Query, announce: Announce) -> list[float]:
-    """Link each batch's files when they are due; returns the times."""
+class Running(Protocol):
+    """Something that takes in files until it ends."""
+
+    @property
+    def isActive(self) -> bool: ...  # noqa: N802 (as Spark's)
+
+
+def feed(
+    task: Task, rows: list[int], give: Callable[[int], None], query: Running, announce: Announce
+) -> dict[int, float]:
+    """Give each file after those of the start when it is due; returns the times."""
     assert task.rows_per_second is not None
     began = time.time() + 1.0
-    due, sent = [], 0
-    for batch in range(task.batches):
+    due: dict[int, float] = {}
+    sent = 0
+    for batch in range(task.fill, task.batches):
         sent += rows[batch]
-        due.append(began + sent / task.rows_per_second)
-        while time.time() < due[-1]:
+        due[batch] = began + sent / task.rows_per_second
+        while time.time() < due[batch]:
             time.sleep(POLL_SECONDS)
         if not query.isActive:
             break
-        for name in task.workload.stream_names:
-            os.link(places.data / name / file_name(batch), places.inputs / name / file_name(batch))
+        give(batch)
         announce(batch)
     return due
+
+
+def link_file(task: Task, data: Path, inputs: Path, batch: int) -> None:
+    for name in task.workload.stream_names:
+        os.link(data / name / file_name(batch), inputs / name / file_name(batch))
 
 
 def _taken(task: Task, checkpoint: Path) -> dict[int, float]:

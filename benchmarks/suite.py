@@ -6,10 +6,13 @@ Every benchmark has a quick size, to be run often, and a full one, for reports.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from benchmarks import curves
+from benchmarks import comparisons, curves
 from benchmarks.benchmark import LIMIT_SECONDS, Benchmark, Size
+from benchmarks.comparisons import FLINK_CHECKPOINTS
+from benchmarks.peers.flink import CHECKPOINTS
 from benchmarks.targets import (
     Target,
     comparisons_per_core,
@@ -42,6 +45,8 @@ def equality(size: Size) -> Benchmark:
     tasks["Braid, 500 K"] = Task("Braid", "equality", medium, medium["batches"], warm_up=48)
     limit = 2 * LIMIT_SECONDS[size]
     tasks["Flink"] = Task("Flink", "equality", medium, 6, repeats=2, limit_seconds=limit)  # its JVM is cold at first
+    if full:
+        tasks[FLINK_CHECKPOINTS] = replace(tasks["Flink"], settings=dict(CHECKPOINTS))
     tasks["Pathway"] = Task("Pathway", "equality", medium, 6 if full else 3, limit_seconds=limit)
     tasks["Braid, 1 M"] = Task("Braid", "equality", large, large["batches"], warm_up=14 if full else 10)
     for peer in ("DuckDB", "DuckDB tuned", "Polars"):
@@ -61,6 +66,7 @@ def equality(size: Size) -> Benchmark:
                 "state over the Arrow size of the live columns, batches of 1 M",
                 detail_ratio("Braid, 1 M", "state_bytes", "arrow_bytes"),
                 at_most=1.3,
+                of="sizes",
             ),
         ),
     )
@@ -117,43 +123,25 @@ def skew(size: Size) -> Benchmark:
 
 
 def band(size: Size) -> Benchmark:
-    """A band join at three selectivities, in full; the systems that need a constant key get the middle one."""
+    """A band join at three selectivities, in full."""
     results = (0.1, 1.0, 10.0) if size == "full" else (1.0,)
-    return _theta_like(size, "band", "Band |r.x - s.x| <= d, window ±10 s, 2 × 1,000 rows a second", results)
+    return _by_results(size, "band", "Band join |r.x - s.x| <= d by results a row", results)
 
 
 def theta(size: Size) -> Benchmark:
     """Inequalities on two attributes, no equality at all."""
-    return _theta_like(size, "theta", "Theta on two attributes, window ±10 s, 2 × 1,000 rows a second", (1.0,))
+    return _by_results(size, "theta", "Inequalities on two attributes", (1.0,))
 
 
-def _theta_like(size: Size, family: str, title: str, results: tuple[float, ...]) -> Benchmark:
-    full = size == "full"
-    large: dict[str, Any] = {"seconds_per_batch": 100, "batches": 16 if full else 12}
+def _by_results(size: Size, family: str, title: str, results: tuple[float, ...]) -> Benchmark:
+    large: dict[str, Any] = {"seconds_per_batch": 100, "batches": 16 if size == "full" else 12}
     tasks = {
         f"Braid, {each:g} results a row": Task(
             "Braid", family, {**large, "matches_per_row": each}, large["batches"], warm_up=6
         )
         for each in results
     }
-    small: dict[str, Any] = {"seconds_per_batch": 5, "batches": 12}
-    tasks["Spark, constant key"] = Task("Spark", family, small, 12, warm_up=2, limit_seconds=110 if full else 75)
-    tasks["Flink, one task"] = Task("Flink", family, small, 12 if full else 7, limit_seconds=180)
-    if full and family == "band":
-        tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=100)
-    return Benchmark(
-        family,
-        title,
-        tasks,
-        (
-            Target(
-                "over Spark with a constant key",
-                rate_ratio("Braid, 1 results a row", "Spark, constant key"),
-                100,
-            ),
-            Target("over Flink on one task", rate_ratio("Braid, 1 results a row", "Flink, one task"), 20),
-        ),
-    )
+    return Benchmark(family, f"{title}, window ±10 s, 2 × 1,000 rows a second of event time", tasks)
 
 
 def nested_loop(size: Size) -> Benchmark:
@@ -264,6 +252,7 @@ def small(size: Size) -> Benchmark:
 BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "spine": spine,
     "equality": equality,
+    **comparisons.BENCHMARKS,
     "long-window": long_window,
     "skew": skew,
     "band": band,
@@ -282,5 +271,5 @@ BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "batch": curves.batch,
     "length": curves.length,
 }
-QUICK = ("equality", "skew", "band", "nested-loop", "small", "window")
+QUICK = ("equality", "skew", "band-batches", "nested-loop", "small", "window")
 FULL = tuple(name for name in BENCHMARKS if name != "spine")

@@ -1,15 +1,23 @@
-"""What is to be reached: a figure made of measurements, and the bound it must keep."""
+"""What is to be reached: a figure made of measurements, and the bound it must keep.
+
+A time differs from run to run. So a bound on a time is met or missed only if at least three rounds say the same, each
+of them by itself; otherwise it is undecided.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from benchmarks.campaign import Result
 
 Results = Mapping[str, Result]
+"""One round: a result for each label."""
 Figure = Callable[[Results], float | None]
+Outcome = Literal["met", "missed", "undecided", "not measured", "for comparison"]
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -20,37 +28,53 @@ class Target:
     figure: Figure
     at_least: float | None = None
     at_most: float | None = None
+    of: Literal["times", "sizes"] = "times"  # sizes are the same in every round
 
-    def check(self, results: Results) -> Verdict:
-        value = self.figure(results)
-        met = None
-        if value is not None and self.at_least is not None:
-            met = value >= self.at_least
-        elif value is not None and self.at_most is not None:
-            met = value <= self.at_most
-        bound = f"≥ {self.at_least:g}" if self.at_least is not None else ""
-        bound = f"≤ {self.at_most:g}" if self.at_most is not None else bound
-        return Verdict(self.description, value, bound, met)
+    def check(self, rounds: Sequence[Results]) -> Verdict:
+        """The figure of each round that has one, and what they decide together."""
+        values = tuple(value for results in rounds if (value := self._value(results)) is not None)
+        return Verdict(self.description, values, self.bound, self._outcome(values))
+
+    @property
+    def bound(self) -> str:
+        if self.at_least is not None:
+            return f"≥ {self.at_least:g}"
+        return "" if self.at_most is None else f"≤ {self.at_most:g}"
+
+    def _value(self, results: Results) -> float | None:
+        try:
+            return self.figure(results)
+        except KeyError:  # an earlier record, of other tasks
+            return None
+
+    def _outcome(self, values: tuple[float, ...]) -> Outcome:
+        if not values:
+            return "not measured"
+        if not self.bound:
+            return "for comparison"
+        kept = [self._keeps(value) for value in values]
+        if self.of == "times" and len(values) < ROUNDS:
+            return "undecided"
+        return "met" if all(kept) else "undecided" if any(kept) else "missed"
+
+    def _keeps(self, value: float) -> bool:
+        if self.at_least is not None:
+            return value >= self.at_least
+        return self.at_most is None or value <= self.at_most
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A target's figure in one run. `met` is None where there is no bound, or no figure."""
+    """A target's figure in each round, and what follows."""
 
     description: str
-    value: float | None
+    values: tuple[float, ...]
     bound: str
-    met: bool | None
-
-    def record(self) -> dict[str, Any]:
-        value = None if self.value is None else float(f"{self.value:.4g}")
-        return {"description": self.description, "value": value, "bound": self.bound, "met": self.met}
+    outcome: Outcome
 
     @property
-    def text(self) -> str:
-        if self.value is None:
-            return "not measured"
-        return {True: "met", False: "missed", None: "for comparison"}[self.met]
+    def value(self) -> float | None:
+        return statistics.median(self.values) if self.values else None
 
 
 def rate_ratio(one: str, *others: str) -> Figure:

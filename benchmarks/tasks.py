@@ -13,7 +13,7 @@ from benchmarks.answers import Answer
 from benchmarks.workloads.catalogue import workload
 from benchmarks.workloads.workload import Workload
 
-Mode = Literal["sustained", "paced"]
+Mode = Literal["sustained", "paced", "search"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Task:
     """One system on the first batches of one workload.
 
     `sustained` takes batch after batch as fast as it can; `paced` receives them at a given rate, to see how late
-    results are.
+    results are; `search` is several paced runs, which look for the highest rate with results in time.
     """
 
     peer: str
@@ -34,10 +34,12 @@ class Task:
     driver_memory: str = "6g"
     limit_seconds: float = 150.0
     mode: Mode = "sustained"
-    rows_per_second: float | None = None  # of a paced task
+    rows_per_second: float | None = None  # of a paced task; of a search, the first rate to try
+    fill: int = 0  # of a paced task: files that are there at the start, a full window of rows
     settings: dict[str, str] = field(default_factory=dict)  # of the system, on top of its own
     strategy: str | None = None  # of Braid, as a user writes it; by itself Braid chooses
     latency: bool = False  # whether it runs a second time, paced at half of the rate it sustained
+    round: int = 0  # of a benchmark that is repeated
 
     @cached_property
     def workload(self) -> Workload:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.answers import answer_of_files
-from benchmarks.pacing import follow_paced
+from benchmarks.pacing import complete, follow_paced
 from benchmarks.peers.streaming import Announce, Places, follow, open_inputs, open_session, shared_settings, sink_files
 from benchmarks.strategies import strategy_of
 from benchmarks.tasks import Measurement, Task
@@ -45,7 +45,7 @@ def run_braid(task: Task, places: Places, announce: Announce) -> Measurement:
     return Measurement(
         seconds=seconds,
         rows=tuple(rows[: len(seconds)]),
-        answer=answer_of_files(files, task.workload.output_names, task.cores),
+        answer=answer_of_files(files, task.workload.output_names, task.cores) if complete(details) else None,
         answer_batches=covered,
         settings=settings,
         details=details | _describe(progress, task.warm_up, live_row_bytes(task, places)),

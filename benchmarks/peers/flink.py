@@ -1,8 +1,9 @@
 """Flink SQL: an interval join in streaming mode, on a cluster inside one JVM, in an environment of its own.
 
 Flink reads and writes CSV, the cheapest format that its Python package brings along; a job that only reads tells how
-much of the time that is. No checkpoints are taken. What was tried and changes nothing worth telling: mini-batches,
-which interval joins do not know, rarer watermarks, buffers without a timeout, lines taken apart by SQL.
+much of the time that is. Checkpoints are taken where a task's settings say so. What was tried and changes nothing worth
+telling: mini-batches, which interval joins do not know, rarer watermarks, buffers without a timeout, lines taken apart
+by SQL.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ OPTIONS = {
     "pipeline.object-reuse": "true",  # no copies of rows between operators of one task
     "state.backend.type": "hashmap",  # on the heap: the fastest where the state fits
 }
+CHECKPOINTS = {"execution.checkpointing.interval": "500 ms"}  # exactly once; results are out when one ends
 JOB = Path(__file__).with_name("flink_job.py")
 CSV_FILE = "rows.csv"
 SECOND_US = 1_000_000
@@ -56,20 +58,33 @@ def interval_join_query(on: str, window_seconds: float, select: tuple[str, ...])
     )
 
 
+def with_checkpoint_place(options: dict[str, str], directory: Path) -> dict[str, str]:
+    """Checkpoints in files: in the job manager's memory, which is Flink's default, they may not exceed 5 MB."""
+    if "execution.checkpointing.interval" not in options:
+        return options
+    return {
+        **options,
+        "execution.checkpointing.storage": "filesystem",
+        "execution.checkpointing.dir": directory.as_uri(),
+    }
+
+
 def reading_query(columns: Sequence[str]) -> str:
     """All rows of both streams, for a job that does nothing but read; a time's exact column ends in `_us`."""
     listed = ", ".join(columns)
     return f"SELECT {listed} FROM r UNION ALL SELECT {listed} FROM s"
 
 
-def write_csv(parquet_files: Sequence[Path], directory: Path, columns: Sequence[str] | None = None) -> int:
+def write_csv(
+    parquet_files: Sequence[Path], directory: Path, columns: Sequence[str] | None = None, name: str = CSV_FILE
+) -> int:
     """Put files together as the one CSV file that the job reads, in their order; returns the number of rows."""
     directory.mkdir(parents=True, exist_ok=True)
     tables = (_with_numeric_times(pq.read_table(file, columns=columns)) for file in parquet_files)
     first = next(tables)
     options = pacsv.WriteOptions(include_header=False)
     rows = 0
-    with pacsv.CSVWriter(directory / CSV_FILE, first.schema, write_options=options) as writer:
+    with pacsv.CSVWriter(directory / name, first.schema, write_options=options) as writer:
         for table in (first, *tables):
             writer.write(table)
             rows += table.num_rows
@@ -81,22 +96,27 @@ def column_kinds(schema: pa.Schema) -> list[list[str]]:
     return [[field.name, "timestamp" if pa.types.is_timestamp(field.type) else KINDS[field.type]] for field in schema]
 
 
-def run_flink_job(spec: dict[str, Any], python: Path, limit_seconds: float, log: Path) -> dict[str, Any]:
-    """Run a job in processes of its own and return what it says; nothing of it is left after the limit."""
+def start_flink_job(spec: dict[str, Any], python: Path, log: Path) -> subprocess.Popen[bytes]:
+    """A job in a process group of its own; whoever starts it must end the group."""
     order = log.with_suffix(".json")
     order.write_text(json.dumps(spec, indent=2))
     environment = os.environ | {"FLINK_LOG_DIR": str(log.parent), "ROOT_LOG_LEVEL": "WARN"}
     with log.open("wb") as output:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             [python, "-P", JOB, order], stdout=output, stderr=output, env=environment, start_new_session=True
         )
-        try:
-            code = child.wait(limit_seconds)
-        except subprocess.TimeoutExpired:
-            return {"error": f"did not finish in {limit_seconds:g} s"}
-        finally:
-            end_group(child)
-    return _said(log) or {"error": f"ended with exit code {code}; its log is {log}"}
+
+
+def run_flink_job(spec: dict[str, Any], python: Path, limit_seconds: float, log: Path) -> dict[str, Any]:
+    """Run a job in processes of its own and return what it says; nothing of it is left after the limit."""
+    child = start_flink_job(spec, python, log)
+    try:
+        code = child.wait(limit_seconds)
+    except subprocess.TimeoutExpired:
+        return {"error": f"did not finish in {limit_seconds:g} s"}
+    finally:
+        end_group(child)
+    return said_in(log) or {"error": f"ended with exit code {code}; its log is {log}"}
 
 
 def answer_of_job(result: dict[str, Any], output: Path, names: Sequence[str], threads: int) -> Answer:
@@ -128,7 +148,7 @@ def _with_numeric_times(table: pa.Table) -> pa.Table:
     return table
 
 
-def _said(log: Path) -> dict[str, Any] | None:
+def said_in(log: Path) -> dict[str, Any] | None:
     """The job's line of JSON."""
     for line in reversed(log.read_text(errors="replace").splitlines()):
         if line.startswith("{"):

@@ -6,7 +6,8 @@ runs again in the same JVM: the first job pays for compilers that have not seen 
 
 The files hold times as microseconds, which are cheaper to parse than text. Flink's event time has milliseconds: a
 timestamp `ts` is a column of that precision, computed from the exact one, `ts_us`. Each stream is one file in the order
-of event time: of several, Flink's readers take whichever they like, and rows of an earlier file would be late.
+of event time: of several, Flink's readers take whichever they like, and rows of an earlier file would be late. A stream
+with `monitor` is a directory, in which files may appear; its job runs until the file `until` does.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def main(spec: Spec) -> dict[str, Any]:
         tables.execute_sql(_create_statement(stream))
     query = tables.sql_query(spec["query"])
     startup_seconds = time.perf_counter() - began
-    seconds = [_run(query, _sink(spec, repeat)) for repeat in range(spec.get("repeats", 1))]
+    if "until" in spec:
+        seconds = [_run_until(query, _sink(spec, 0), Path(spec["until"]), spec["savepoints"])]
+    else:
+        seconds = [_run(query, _sink(spec, repeat)) for repeat in range(spec.get("repeats", 1))]
     return {
         "seconds": seconds[-1],
         "all_seconds": seconds,
@@ -86,12 +90,16 @@ def _table_environment(options: dict[str, str], java_options: str) -> Any:
 def _create_statement(stream: dict[str, Any]) -> str:
     """The table of a stream, with its event time and watermark."""
     files = list(Path(stream["directory"]).iterdir())
-    if len(files) != 1:
+    if "monitor" in stream:
+        files = [Path(stream["directory"])]
+    elif len(files) != 1:
         raise Refused(f"{stream['directory']} has {len(files)} files. One keeps the rows in order: put them together.")
     event_time = stream.get("time", "ts")
     columns = [definition for name, kind in stream["columns"] for definition in _column(name, kind)]
     columns.append(f"WATERMARK FOR `{event_time}` AS `{event_time}` - {WATERMARK_DELAY}")
     options = {"connector": "filesystem", "path": str(files[0]), "format": "csv"}
+    if "monitor" in stream:
+        options["source.monitor-interval"] = stream["monitor"]
     described = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
     return f"CREATE TABLE `{stream['name']}` ({', '.join(columns)}) WITH ({described})"
 
@@ -116,6 +124,23 @@ def _run(query: Any, sink: Any) -> float:
     """The seconds of one job, from its initialisation to its end."""
     result = query.execute_insert(sink).get_job_client().get_job_execution_result().result()
     return float(result.get_net_runtime() / 1000)
+
+
+def _run_until(query: Any, sink: Any, until: Path, savepoints: str) -> float:
+    """The seconds of a job that has no end of its own: it stops with a savepoint, which commits its files."""
+    from pyflink.common import JobStatus
+    from pyflink.java_gateway import get_gateway
+
+    began = time.perf_counter()
+    client = query.execute_insert(sink).get_job_client()
+    while not until.exists():
+        if client.get_job_status().result() in (JobStatus.FAILED, JobStatus.FINISHED, JobStatus.CANCELED):
+            client.get_job_execution_result().result()
+            raise Refused("the job ended by itself")
+        time.sleep(0.1)
+    kind = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType.NATIVE
+    client._j_job_client.stopWithSavepoint(False, savepoints, kind).get()
+    return time.perf_counter() - began
 
 
 def _columns(query: Any) -> list[list[str]]:

@@ -8,9 +8,10 @@ from typing import Any
 from benchmarks.answers import Answer, answer_of, connect
 from benchmarks.environments import peer_python
 from benchmarks.peers import flink, pathway
+from benchmarks.peers.flink_paced import EMITTED, run_flink_paced
 from benchmarks.peers.streaming import Announce, Places
 from benchmarks.tasks import Measurement, Task
-from benchmarks.workloads.workload import batch_files, row_counts
+from benchmarks.workloads.workload import Feed, batch_files, row_counts
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".bench" / "environments"
 
@@ -20,23 +21,23 @@ def run_flink(task: Task, places: Places, announce: Announce) -> Measurement:
     python = peer_python("flink", flink.REQUIREMENTS, ENVIRONMENTS)
     workload = task.workload
     assert workload.window_seconds is not None
-    rows, streams = 0, []
-    for feed in workload.feeds:
-        live = workload.live_columns(feed)
-        files = [Path(file) for file in batch_files(places.data, feed.name, task.batches)]
-        directory = places.inputs / feed.name
-        rows += flink.write_csv(files, directory, live)
-        columns = [one for one in flink.column_kinds(feed.schema) if one[0] in live]
-        streams.append({"name": feed.name, "columns": columns, "directory": str(directory)})
+    paced = task.mode == "paced"
+    select = (*workload.select, f"CAST(CURRENT_TIMESTAMP AS STRING) AS {EMITTED}") if paced else workload.select
     spec = {
-        "streams": streams,
-        "query": flink.interval_join_query(workload.on, workload.window_seconds, workload.select),
+        "streams": [_flink_stream(task, places, feed) for feed in workload.feeds],
+        "query": flink.interval_join_query(workload.on, workload.window_seconds, select),
         "parallelism": task.cores,
-        "options": flink.OPTIONS,
+        "options": flink.with_checkpoint_place({**flink.OPTIONS, **task.settings}, places.checkpoint),
         "java_options": flink.java_options(task.driver_memory),
         "output": str(places.output),
         "repeats": task.repeats,
     }
+    if paced:
+        return run_flink_paced(task, spec, python, places, announce)
+    rows = 0
+    for feed in workload.feeds:
+        files = [Path(file) for file in batch_files(places.data, feed.name, task.batches)]
+        rows += flink.write_csv(files, places.inputs / feed.name, workload.live_columns(feed))
     said = flink.run_flink_job(spec, python, task.limit_seconds, places.scratch / "flink.log")
     if "error" in said:
         return Measurement(error=str(said["error"]))
@@ -48,8 +49,16 @@ def run_flink(task: Task, places: Places, announce: Announce) -> Measurement:
     )
 
 
+def _flink_stream(task: Task, places: Places, feed: Feed) -> dict[str, Any]:
+    live = task.workload.live_columns(feed)
+    columns = [one for one in flink.column_kinds(feed.schema) if one[0] in live]
+    return {"name": feed.name, "columns": columns, "directory": str(places.inputs / feed.name)}
+
+
 def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
     """Pathway's interval join over the same files."""
+    if task.mode == "paced":
+        return Measurement(error="its files do not say when a result came out, so it is not run at a given rate")
     python = peer_python("pathway", pathway.REQUIREMENTS, ENVIRONMENTS)
     workload = task.workload
     files = {feed.name: batch_files(places.data, feed.name, task.batches) for feed in workload.feeds}

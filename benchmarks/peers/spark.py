@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.answers import answer_of_files, interval_condition
-from benchmarks.pacing import follow_paced
+from benchmarks.pacing import complete, follow_paced
 from benchmarks.peers.streaming import Announce, Places, follow, open_inputs, open_session, shared_settings, sink_files
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import Workload, row_counts
@@ -59,7 +59,7 @@ def run_spark(task: Task, places: Places, announce: Announce) -> Measurement:
     return Measurement(
         seconds=seconds,
         rows=tuple(rows[: len(seconds)]),
-        answer=answer_of_files(files, task.workload.output_names, task.cores),
+        answer=answer_of_files(files, task.workload.output_names, task.cores) if complete(details) else None,
         answer_batches=task.batches if task.mode == "paced" else _sink_batches(task, places),
         settings=shared_settings(task) | {"condition": "; ".join(_conditions(task)), "watermark": DELAY},
         details=details,

@@ -1,64 +1,168 @@
-"""Pictures of a benchmark's outcome: bars of rates, or a line along what a curve varies."""
+"""Pictures of a benchmark's outcome: bars from zero, dots where rates differ by orders of magnitude, or one line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.report.overview import overview_rows, system
+from benchmarks.report.record import Document, Row
+from benchmarks.searching import BOUNDS
 
 OWN, OTHERS = "#b5482a", "#8a8f98"
+COLOURS = (OWN, "#3d6f9e", "#4f8a5b", "#8d6aa8", "#b0892f")
+MARKS = ("o", "s", "^", "D", "v")
 FORMATS = ("svg", "png")
+OVERVIEW = "overview"
+FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
+RATE = "input rows a second"
 
 
-def draw(document: dict[str, Any], directory: Path) -> None:
+def draw(document: Document, directory: Path) -> None:
     """The picture, in each format, named as the benchmark."""
-    figure, axes = plt.subplots(figsize=(8, 0.6 + 0.42 * max(4, len(document["rows"]))))
-    if document["axis"] is None:
-        _bars(axes, document)
+    rows = len(document.rows)
+    if document.searches:
+        figure, axes = plt.subplots(figsize=(8, 3.6))
+        _lateness(axes, document)
+    elif document.axis is not None:
+        figure, axes = plt.subplots(figsize=(8, 3.2))
+        _curve(axes, document)
+    elif rows == 1:
+        figure, axes = plt.subplots(figsize=(8, 3.2))
+        _steps(axes, document)
     else:
-        _line(axes, document)
-    axes.set_title(document["title"], fontsize=10, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
+        figure, axes = plt.subplots(figsize=(8, 1.1 + 0.36 * rows))
+        _rates(axes, document.rows)
+    figure.suptitle(document.title, fontsize=10, x=0.01, ha="left")
+    _save(figure, directory, document.name)
+
+
+def draw_overview(documents: Sequence[Document], directory: Path) -> None:
+    """Sustained rates of all systems, a panel for each join, on one logarithmic axis."""
+    joins = overview_rows(documents)
+    if not joins:
+        return
+    heights = [len(rows) for rows in joins.values()]
+    figure, panels = plt.subplots(
+        len(joins), figsize=(8, 1.2 + 0.3 * sum(heights)), sharex=True, squeeze=False, height_ratios=heights
+    )
+    for axes, (name, rows) in zip(panels[:, 0], joins.items(), strict=True):
+        _dots(axes, rows, [f"{system(row)} ({_batch(row)})" for row in reversed(rows)])
+        axes.set_title(name, fontsize=9, loc="left")
+    rates = [row.rows_per_second for rows in joins.values() for row in rows if row.rows_per_second]
+    panels[-1, 0].set_xlim(min(rates) / 2, max(rates) * 6)
+    figure.suptitle("Sustained rates; in brackets the rows of a batch", fontsize=10, x=0.01, ha="left")
+    _save(figure, directory, OVERVIEW)
+
+
+def _save(figure: Figure, directory: Path, name: str) -> None:
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     directory.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": document["benchmark"]}):
+    with mpl.rc_context({"svg.hashsalt": name}):
         for suffix in FORMATS:
             metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-            figure.savefig(directory / f"{document['benchmark']}.{suffix}", dpi=110, metadata=metadata)
+            figure.savefig(directory / f"{name}.{suffix}", dpi=110, metadata=metadata)
     plt.close(figure)
 
 
-def _bars(axes: Axes, document: dict[str, Any]) -> None:
-    rows = list(reversed(document["rows"]))
-    rates = [row.rows_per_second or 0.0 for row in rows]
-    colours = [OWN if row.peer == "Braid" else OTHERS for row in rows]
-    axes.barh([row.label for row in rows], rates, color=colours)
-    if max(rates, default=0) > 30 * min((rate for rate in rates if rate), default=1):
-        axes.set_xscale("log")
-    for place, (row, rate) in enumerate(zip(rows, rates, strict=True)):
-        text = f" {rate:,.0f}" if rate else " " + (row.error or "no rate").splitlines()[0][:60]
-        axes.text(rate or axes.get_xlim()[0], place, text, va="center", fontsize=8)
-    axes.margins(x=0.18)
-    axes.set_xlabel("rows a second")
+def _batch(row: Row) -> str:
+    return {"none": "no batches"}.get(row.batch, row.batch)
 
 
-def _line(axes: Axes, document: dict[str, Any]) -> None:
-    along = [float(row.label) for row in document["rows"]]
-    axes.plot(along, [row.rows_per_second for row in document["rows"]], "o-", color=OWN, label="rows a second")
+def _rates(axes: Axes, rows: Sequence[Row]) -> None:
+    """Bars from zero, or dots on a logarithmic axis; what gave no rate says so."""
+    rated = [row.rows_per_second for row in rows if row.rows_per_second]
+    if rated and max(rated) > FAR_APART * min(rated):
+        _dots(axes, rows, [row.label for row in reversed(rows)])
+        return
+    shown = list(reversed(rows))
+    places = range(len(shown))
+    axes.barh(places, [row.rows_per_second or 0.0 for row in shown], color=_colours(shown))
+    axes.set_yticks(places, [row.label for row in shown], fontsize=8)
+    for place, row in enumerate(shown):
+        if len(row.rates) > 1:
+            axes.plot([row.rates[0], row.rates[-1]], [place, place], color="black", linewidth=1)
+        axes.text(max((0.0, *row.rates)), place, _figure(row), va="center", fontsize=8)
+    axes.set_xlim(0, 1.2 * max(rated, default=1.0))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel(RATE)
+
+
+def _dots(axes: Axes, rows: Sequence[Row], labels: Sequence[str]) -> None:
+    shown = list(reversed(rows))
+    rated = [row.rows_per_second for row in rows if row.rows_per_second]
     axes.set_xscale("log")
-    axes.set_xticks(along, [f"{value:g}" for value in along])
+    for place, (row, colour) in enumerate(zip(shown, _colours(shown), strict=True)):
+        if row.rows_per_second:
+            axes.plot([row.rates[0], row.rates[-1]], [place, place], color=colour, linewidth=2)
+            axes.plot([row.rows_per_second], [place], "o", color=colour)
+        axes.text((row.rows_per_second or min(rated)) * 1.12, place, _figure(row), va="center", fontsize=8)
+    axes.set_yticks(range(len(shown)), labels, fontsize=8)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.set_xlim(min(rated) / 2, max(rated) * 5)
+    axes.grid(axis="x", linewidth=0.4, alpha=0.6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel(f"{RATE}, logarithmic")
+
+
+def _colours(rows: Sequence[Row]) -> list[str]:
+    return [OWN if row.peer == "Braid" else OTHERS for row in rows]
+
+
+def _figure(row: Row) -> str:
+    if row.rows_per_second:
+        return f" {row.rows_per_second:,.0f}"
+    return " " + (row.error or "no rate").splitlines()[0][:60]
+
+
+def _curve(axes: Axes, document: Document) -> None:
+    """Rates or median steps along what the benchmark varies."""
+    along = [float(row.label) for row in document.rows]
+    step = document.benchmark.curve == "step"
+    figures = [row.step_p50 if step else row.rows_per_second for row in document.rows]
+    axes.plot(along, [figure or 0.0 for figure in figures], "o-", color=OWN)
+    axes.set_xscale("log")
+    axes.set_xticks(along, [f"{value:,g}" for value in along])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
-    axes.set_xlabel(document["axis"])
-    axes.set_ylabel("rows a second")
-    second = axes.twinx()
-    second.plot(along, [row.step_p50 for row in document["rows"]], "s--", color=OTHERS, label="step, median seconds")
-    second.set_ylim(bottom=0)
-    second.set_ylabel("step, median seconds")
-    lines = [*axes.get_lines(), *second.get_lines()]
-    axes.legend(lines, [str(line.get_label()) for line in lines], fontsize=8, loc="lower center")
+    axes.set_xlabel(document.axis or "")
+    axes.set_ylabel("median of a step, seconds" if step else RATE)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+
+def _steps(axes: Axes, document: Document) -> None:
+    """The time of every batch of one run."""
+    (results,) = document.results.values()
+    seconds = results[0].measurement.seconds
+    warm_up = results[0].task.warm_up
+    axes.plot(range(warm_up, len(seconds)), seconds[warm_up:], ".", color=OWN, markersize=4)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"batch, after {warm_up} that do not count")
+    axes.set_ylabel("seconds of a batch")
+
+
+def _lateness(axes: Axes, document: Document) -> None:
+    """How late 99 % of the rows had their results, by the rate that was offered."""
+    for number, (label, tried) in enumerate(document.searches.items()):
+        known = sorted((one.rate, one.p99) for one in tried if one.p99 is not None)
+        if known:
+            rates, late = zip(*known, strict=True)
+            axes.plot(rates, late, f"{MARKS[number]}-", color=COLOURS[number], label=label)
+    for bound in BOUNDS:
+        axes.axhline(bound, color="black", linewidth=0.7, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel(f"offered {RATE}, logarithmic")
+    axes.set_ylabel("seconds until 99 % of the rows\nhad their results, logarithmic")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,38 +51,49 @@ def verdicts(found: dict[str, Found]) -> list[Verdict]:
     return [*_on_spark(found["spark"]), *_growth(found["growth"]), *_driver(found["driver"]), *_skew(found["skew"])]
 
 
-def print_tables(console: Console, found: dict[str, Found]) -> None:
+@dataclass(frozen=True)
+class Listing:
+    """A table before it is printed."""
+
+    title: str
+    headings: tuple[str, ...]
+    lines: list[list[str]]
+
+
+def listings(found: dict[str, Found]) -> list[Listing]:
+    """The figures as tables."""
     noop = {arguments["slots"]: figures for arguments, figures in found["noop"]}
-    _table(
-        console,
-        "On Spark local[k], inputs repartitioned to k: medians of a step",
-        ON_SPARK,
-        (_spark_cells(a, f, noop.get(a["slots"], {})) for a, f in found["spark"]),
-    )
-    _table(
-        console,
-        "In one process; modelled seconds: driver + slowest slot of each round with its bytes over 1 Gbit/s",
-        IN_PROCESS,
-        (_growth_cells(a, f, found["growth"]) for a, f in [*found["growth"], *found["driver"]]),
-    )
-    _table(
-        console,
-        "Band on a Zipf 1.2 attribute with one value at 20 %, 16 units a side: the fullest unit over the even share",
-        ("strategy", "rows", "pairs"),
-        (_skew_cells(a, f) for a, f in found["skew"]),
-    )
+    return [
+        Listing(
+            "On Spark local[k], inputs repartitioned to k: medians of a step",
+            ON_SPARK,
+            [_spark_cells(a, f, noop.get(a["slots"], {})) for a, f in found["spark"]],
+        ),
+        Listing(
+            "In one process; modelled seconds: driver + slowest slot of each round with its bytes over 1 Gbit/s",
+            IN_PROCESS,
+            [_growth_cells(a, f, found["growth"]) for a, f in [*found["growth"], *found["driver"]]],
+        ),
+        Listing(
+            "Band on a Zipf 1.2 attribute with one value at 20 %, 16 units a side: the fullest unit over the even "
+            "share",
+            ("strategy", "rows", "pairs"),
+            [_skew_cells(a, f) for a, f in found["skew"]],
+        ),
+    ]
+
+
+def print_tables(console: Console, found: dict[str, Found]) -> None:
+    for listing in listings(found):
+        table = Table(title=listing.title, title_justify="left")
+        for number, heading in enumerate(listing.headings):
+            table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
+        for line in listing.lines:
+            table.add_row(*line)
+        console.print(table)
     for verdict in verdicts(found):
         style = {True: "green", False: "red", None: ""}[verdict.met]
         console.print(verdict.text, style=style, highlight=False)
-
-
-def _table(console: Console, title: str, headings: Iterable[str], lines: Iterable[list[str]]) -> None:
-    table = Table(title=title, title_justify="left")
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
-    for line in lines:
-        table.add_row(*line)
-    console.print(table)
 
 
 def _spark_cells(arguments: dict[str, Any], figures: dict[str, Any], noop: dict[str, Any]) -> list[str]:

@@ -6,7 +6,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.pacing import _quantile, _taken, paced_task, sustained_rows_a_batch
+import pytest
+
+from benchmarks.pacing import (
+    FILE_SECONDS,
+    _quantile,
+    _taken,
+    lateness,
+    offered_task,
+    paced_task,
+    sustained_rows_a_batch,
+)
 from tests.benchmarks.small_task import TASK
 
 
@@ -30,6 +40,26 @@ def test_a_paced_task_fills_its_window_before_it_counts() -> None:
     window = TASK.workload.window_seconds
     assert window is not None
     assert paced.warm_up * paced.workload.seconds_per_batch >= window
+
+
+def test_an_offered_rate_has_files_of_a_quarter_second_after_a_full_window() -> None:
+    for rate in (20.0, 5_000.0):
+        offered = offered_task(TASK, rate)
+        assert sustained_rows_a_batch(offered) == pytest.approx(rate * FILE_SECONDS)
+        window = TASK.workload.window_seconds
+        assert window is not None
+        assert offered.fill * offered.workload.seconds_per_batch >= window
+        assert 0 < offered.fill < offered.warm_up < offered.batches == offered.workload.batches
+    assert not offered_task(replace(TASK, peer="Flink"), 20.0).settings
+
+
+def test_what_was_not_taken_is_as_late_as_the_end() -> None:
+    task = replace(TASK, batches=4, warm_up=1, fill=1, rows_per_second=10.0)
+    due = {1: 100.0, 2: 101.0, 3: 102.0}
+    found = lateness(task, [5, 5, 5, 5], due, {0: 90.0, 1: 100.5, 2: 101.5}, ended=117.0)
+    assert (found["p50"], found["p99"], found["taken"], found["files"]) == (0.5, 15.0, 3, 4)
+    assert found["error"] == "took in 3 of 4 files"
+    assert "error" not in lateness(task, [5, 5, 5, 5], due, dict.fromkeys(range(4), 103.0), ended=117.0)
 
 
 def test_a_file_is_taken_when_the_batch_with_its_last_part_is_committed(tmp_path: Path) -> None:

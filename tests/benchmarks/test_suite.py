@@ -1,4 +1,4 @@
-"""The suite's own logic: what counts as steady, resuming, verdicts, lateness, records and the page made of them."""
+"""The suite's own logic: what counts as steady, which tasks there are, and what a right answer is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.answers import Answer, expected_answer
-from benchmarks.benchmark import Benchmark
 from benchmarks.campaign import Result
-from benchmarks.report.page import write_page
-from benchmarks.report.plots import draw
-from benchmarks.report.record import Row, read_record, write_record
 from benchmarks.report.table import number
 from benchmarks.suite import BENCHMARKS, FULL, QUICK
-from benchmarks.targets import Target, rate_ratio, step_ratio
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads import synthetic
 from tests.benchmarks.small_task import SMALL, TASK
@@ -42,17 +37,6 @@ def test_what_runs_at_once_counts_by_its_best_repeat() -> None:
 
 def test_a_system_that_gave_nothing_has_no_rate() -> None:
     assert Measurement(error="refused").rows_per_second(TASK) is None
-
-
-def test_a_target_is_met_missed_or_not_measured() -> None:
-    quick, slow = (Result(TASK, measured((0.0, 0.0, step, step)), None) for step in (1.0, 4.0))
-    none = Result(TASK, Measurement(error="refused"), None)
-    results = {"a": quick, "b": slow, "c": none}
-    assert Target("", rate_ratio("a", "b", "c"), at_least=4).check(results).met is True
-    assert Target("", rate_ratio("b", "a"), at_least=1).check(results).met is False
-    assert Target("", step_ratio("b", "a"), at_most=4).check(results).met is True
-    refused = Target("", rate_ratio("a", "c"), at_least=1).check(results)
-    assert (refused.value, refused.met, refused.text) == (None, None, "not measured")
 
 
 @pytest.mark.parametrize(
@@ -99,30 +83,6 @@ def test_full_sizes_have_a_paced_run_beside_spark_on_its_ground() -> None:
     assert not any(task.latency for task in BENCHMARKS["window"]("full").with_latency().tasks.values())
 
 
-def test_a_record_becomes_a_page_and_pictures(tmp_path: Path) -> None:
-    right = Answer(12, "7")
-    results = {
-        "Braid": Result(TASK, measured((9.0, 9.0, 1.0, 1.0), answer=right, details={"peak_bytes": 5_000_000}), right),
-        "Other": Result(replace(TASK, peer="Other"), Measurement(error="it is `refused`\nhere"), None),
-    }
-    targets = (Target("over Other", rate_ratio("Braid", "Other"), at_least=2),)
-    benchmark = Benchmark("made-up", "A made up join", {"Braid": TASK, "Other": TASK}, targets)
-    machine = {"cores": 2, "processor": "one", "memory_gib": 3}
-    names = ("python", "pyspark", "pyarrow", "numpy", "duckdb", "polars", "commit")
-    run = {"date": "2026-01-01T00:00:00", "machine": machine, "versions": dict.fromkeys(names, "1")}
-    path = tmp_path / "made-up.json"
-    write_record(path, benchmark, "quick", run, results)
-    document = read_record(path)
-    assert document["rows"][0] == Row.of("Braid", results["Braid"])
-    draw(document, tmp_path / "pictures")
-    assert {file.suffix for file in (tmp_path / "pictures").iterdir()} == {".svg", ".png"}
-    write_page(tmp_path / "page.md", [document], Path("pictures"))
-    page = (tmp_path / "page.md").read_text()
-    assert "| made-up | over Other | not measured | ≥ 2 |  |" in page
-    assert "| Braid | 100 | 1.00 s | 1.00 s |" in page
-    assert "Other gave no rate: `it is 'refused' here`" in page
-
-
 def test_an_answer_by_cells_is_the_plain_one(tmp_path: Path) -> None:
     made = synthetic.nested_loop(rows_per_second=60, batches=4, matches_per_row=3)
     for _ in made.write(tmp_path):
@@ -130,3 +90,14 @@ def test_an_answer_by_cells_is_the_plain_one(tmp_path: Path) -> None:
     quick, plain = (expected_answer(one, tmp_path, 4, 2) for one in (made, replace(made, cells=None)))
     assert quick == plain
     assert plain.rows > 100
+
+
+def test_an_answer_in_slices_is_the_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = synthetic.band(rows_per_second=60, window_seconds=2, seconds_per_batch=0.5, batches=40, matches_per_row=3)
+    for _ in made.write(tmp_path):
+        pass
+    whole = expected_answer(made, tmp_path, 40, 2)
+    for windows in (1, 3):
+        monkeypatch.setattr("benchmarks.answers.SLICE_WINDOWS", windows)
+        assert expected_answer(made, tmp_path, 40, 2) == whole
+    assert whole.rows > 1000
