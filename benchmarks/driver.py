@@ -150,7 +150,7 @@ class IdleTasks:
             slot,
             "host",
             tuple(
-                UnitCounts(0, unit.number, self._random(999) / 7e5, *map(self._random, [9999] * 7)) for unit in units
+                UnitCounts(0, unit.number, self._random(999) / 7e5, *map(self._random, [9999] * 8)) for unit in units
             ),
             tuple(LookupCounts(n, 1 - n, 200, self._random(999), self._random(999), 1e-4, 9) for n in range(2)),
             tuple(made(gather, "g", number) for number, gather in enumerate(command.gathers)),

@@ -8,7 +8,7 @@ from braid.api.udf import udf
 from braid.api.windows import rows, unbounded
 from braid.api.writer import Writer
 from braid.errors import BraidError
-from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned
+from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, TimeSliced
 
 __version__ = "0.1.0"
 
@@ -21,6 +21,7 @@ __all__ = [
     "Partitioned",
     "Run",
     "Stream",
+    "TimeSliced",
     "Writer",
     "join",
     "rows",

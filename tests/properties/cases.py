@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Draft,
@@ -145,6 +145,8 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
     found += trees(logical_plan, chance)
+    found.append(TimeSliced(chance.randint(1, 5)))
+    found.append(TimeSliced(chance.randint(1, 4), {s.name: chance.randint(1, 9) for s in logical_plan.streams}))
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found

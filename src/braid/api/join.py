@@ -117,7 +117,8 @@ class Join:
         if not hasattr(strategy, "layout"):
             raise QueryError(
                 f".using needs a strategy, but got {strategy!r}.",
-                hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...) or braid.Matrix(...).",
+                hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...), braid.TimeSliced(...) or "
+                "braid.Matrix(...).",
             )
         return replace(self, strategy=strategy)
 

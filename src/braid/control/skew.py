@@ -87,7 +87,7 @@ def hot_keys(layout: Layout, counts: Sequence[KeyCounts]) -> tuple[HotKey, ...]:
     """The keys to report, hottest first: at least 1 % of a stream's rows, and half of a unit's even share of them."""
     hot = []
     for stream, seen in enumerate(counts):
-        units = layout.units[0] if layout.kind == "partitioned" else layout.units[stream]
+        units = layout.units[stream] if layout.kind == "biclique" else layout.units[0]
         least = max(MIN_HOT_SHARE, MIN_HOT_SHARE_OF_UNIT / units)
         hot += [HotKey(stream, key.text, share) for key, share in _shares(seen) if share >= least]
     return tuple(sorted(hot, key=lambda key: -key.share))

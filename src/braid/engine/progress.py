@@ -129,7 +129,8 @@ def _units(reports: Sequence[ProbeReport], manifest: Manifest) -> list[dict[str,
             entry = found.setdefault(
                 unit.unit,
                 {"unit": unit.unit, "slot": report.slot, "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
-                | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0, "bytesReceived": 0, "windowChecksSkipped": 0},
+                | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0, "bytesReceived": 0, "windowChecksSkipped": 0}
+                | {"visits": 0},
             )
             entry["rowsStored"] = max(entry["rowsStored"], unit.stored_rows)
             entry["bytes"] = max(entry["bytes"], unit.stored_bytes)
@@ -138,5 +139,6 @@ def _units(reports: Sequence[ProbeReport], manifest: Manifest) -> list[dict[str,
             entry["results"] += unit.matched
             entry["bytesReceived"] += unit.received_bytes
             entry["windowChecksSkipped"] += unit.windows_skipped
+            entry["visits"] += unit.visits
             entry["cpuSeconds"] = round(entry["cpuSeconds"] + unit.cpu, 6)
     return [found[number] for number in sorted(found)]

@@ -88,6 +88,7 @@ class UnitCounts:
     compared: int
     matched: int
     windows_skipped: int
+    visits: int
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ PAIRS_AT_ONCE = 1 << 17
 NO_ROWS: Positions = np.zeros(0, np.int64)
 
 
-def match(probing: Probing, segment: StoredSegment) -> Iterator[Pairs]:
-    """The pairs of probing and stored rows that pass the window and every check of the probe."""
-    rows = _meeting(probing, segment)
+def match(probing: Probing, segment: StoredSegment, rows: Positions | None) -> Iterator[Pairs]:
+    """The pairs of probing and stored rows that pass the window and every check; `rows` are those that meet it."""
     if rows is not None and len(rows) == 0:
         return
     counters = probing.counters
@@ -60,7 +59,7 @@ def _match_pairs(
             yield passing(piece, probing.checks)
 
 
-def _meeting(probing: Probing, segment: StoredSegment) -> Positions | None:
+def meeting(probing: Probing, segment: StoredSegment) -> Positions | None:
     """The probing rows whose window touches the segment's event times; None: all of them."""
     if probing.rows.length == 0 or segment.rows.length == 0:
         return NO_ROWS

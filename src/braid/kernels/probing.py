@@ -21,15 +21,22 @@ from braid.plan.expressions import Constant, Expression, walk
 from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.plan.join import JoinPlan, Probe
 
+# All smaller whole numbers are doubles.
+EXACT = 2.0**53
+
 
 @dataclass
 class Counters:
-    """Cost and matches of the lookups of a task."""
+    """Cost and matches of the lookups of a task.
+
+    `probes` counts a row for every segment that its window touches, `visits` once for all segments of a unit and route.
+    """
 
     probes: int = 0
     compared: int = 0
     matched: int = 0
     windows_skipped: int = 0
+    visits: int = 0
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,8 @@ def _within(limits: Limits, earliest: npt.NDArray[np.int64], latest: npt.NDArray
 
     Doubles represent microseconds exactly up to the year 2255; later limits are widened by more than their rounding.
     """
-    low = np.where(earliest == EARLIEST_US, np.nan, np.nextafter(earliest.astype(np.float64), -np.inf))
-    high = np.where(latest == LATEST_US, np.nan, np.nextafter(latest.astype(np.float64), np.inf))
+    low, high = earliest.astype(np.float64), latest.astype(np.float64)
+    low = np.where(np.abs(low) < EXACT, low, np.nextafter(low, -np.inf))
+    high = np.where(np.abs(high) < EXACT, high, np.nextafter(high, np.inf))
+    low, high = np.where(earliest == EARLIEST_US, np.nan, low), np.where(latest == LATEST_US, np.nan, high)
     return Limits(np.fmax(limits.lower, low), np.fmin(limits.upper, high))

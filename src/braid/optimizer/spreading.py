@@ -25,14 +25,18 @@ def stored_bytes(layout: Layout, sizes: Sequence[float]) -> float:
 def sent_bytes(layout: Layout, rates: Sequence[float]) -> float:
     """Bytes that reach units, to be stored or to probe (equations 5 and 6).
 
-    In a biclique a row is stored at one unit and probes a subgroup of every other side. In other layouts it probes
-    where it is stored. For more than two streams only the first lookup of each new row counts.
+    In a biclique a row is stored at one unit and probes a subgroup of every other side; with time slices it probes the
+    units of a ring. In other layouts it probes where it is stored. For more than two streams only the first lookup of
+    each new row counts.
     """
     return sum(rate * (copies(layout, stream) + visited_units(layout, stream)) for stream, rate in enumerate(rates))
 
 
 def visited_units(layout: Layout, stream: int) -> float:
     """Units that a probing row of the stream is sent to at its first lookup, in addition to those that store it."""
+    if layout.kind == "time_sliced":
+        rings = [slicing.units for other, slicing in enumerate(layout.slices) if other != stream]
+        return sum(rings) / len(rings)
     if layout.kind != "biclique":
         return 0.0
     visits = [layout.units[other] / layout.groups[other] for other in range(len(layout.units)) if other != stream]
@@ -57,6 +61,6 @@ def units_to_grow(layout: Layout, stream: int) -> int:
 
 def describe_cost(layout: Layout) -> str:
     """The cost of a layout as text, if every stream brings the same number of bytes."""
-    streams = 2 if layout.kind == "matrix" else len(layout.units)
+    streams = 2 if layout.kind == "matrix" else max(len(layout.units), len(layout.slices))
     even = [1.0 / streams] * streams
     return f"stores {stored_bytes(layout, even):.3g} and sends {sent_bytes(layout, even):.3g} times the input"

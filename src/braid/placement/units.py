@@ -4,6 +4,7 @@ A stored row carries a unit and a route; a probing row carries the route it is s
 other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams.
 Biclique: one route for everything (random), or routes by key (ContRand), distributed to the subgroups of each side, or
 a route per range of a number (`ranges.py`), where a row visits every route that its bounds reach.
+Time-sliced: one route for everything, and the slice of a row's event time says which unit stores it (`slices.py`).
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from braid.kernels.keys import Keys, buckets
 from braid.placement.ranges import routes_by_number
+from braid.placement.slices import slice_units
 from braid.plan.layout import Layout
 
 Numbers = npt.NDArray[np.int64]
@@ -60,12 +62,15 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     """All units of a layout, numbered from 0."""
     if layout.kind == "biclique":
         return _sides(layout, streams)
-    return tuple(Unit(n, n, tuple(range(streams)), (n,)) for n in range(math.prod(layout.units)))
+    every = tuple(range(streams))
+    if layout.kind == "time_sliced":
+        return tuple(Unit(n, n, every, (0,)) for n in range(layout.units[0]))
+    return tuple(Unit(n, n, every, (n,)) for n in range(math.prod(layout.units)))
 
 
 def is_dealt(layout: Layout, stream: int) -> bool:
     """Whether rows of one key, or all rows, are dealt to several units; otherwise their keys say where they go."""
-    if layout.kind == "partitioned":
+    if layout.kind in ("partitioned", "time_sliced"):
         return False
     if layout.by_key:
         return max(layout.members(stream)) > 1
@@ -83,7 +88,8 @@ def store_at(
 ) -> Placed:
     """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at.
 
-    `numbers` are those that ranges are made of, None in a stream without such a number.
+    `numbers` are those that ranges are made of, None in a stream without such a number; event times where the layout
+    has slices of them.
 
     Without keys few rows go to few units: every slot reads the rows of each unit apart, so a unit for every few rows
     would make as many reads as there are units, of each task's rows. With `hashes`, rows that are dealt go by their
@@ -92,6 +98,8 @@ def store_at(
     if layout.kind == "partitioned":
         units = buckets(_needed(keys), layout.units[0])
         return Placed(units, units)
+    if layout.kind == "time_sliced":
+        return Placed(slice_units(layout, stream, _needed(numbers)), np.zeros(rows, np.int64))
     sequence = np.arange(rows, dtype=np.int64) if hashes is None else hashes & HASH_BITS
     sequence += salt
     if layout.kind == "matrix":
@@ -206,7 +214,7 @@ def _copies(layout: Layout, stream: int, sequence: Numbers) -> Placed:
     return Placed(units, units, rows)
 
 
-def _needed(keys: Keys | None) -> Keys:
-    if keys is None:
-        raise ValueError("this layout places rows by a key that every stream has")
-    return keys
+def _needed(values: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    if values is None:
+        raise ValueError("this layout places rows by a key or by event times, which were not given")
+    return values

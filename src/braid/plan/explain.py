@@ -279,6 +279,9 @@ def _units(layout: Layout) -> str:
     if layout.kind == "matrix":
         height, width = layout.units
         return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
+    if layout.kind == "time_sliced":
+        rings = ", ".join(f"{brief_us(slicing.width_us)} each at {slicing.units} units" for slicing in layout.slices)
+        return f"{layout.units[0]} units with time slices of every stream: {rings}"
     groups = ", ".join(map(str, layout.groups))
     routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
     if layout.ranges is not None:

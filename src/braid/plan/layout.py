@@ -6,7 +6,20 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["partitioned", "biclique", "matrix"]
+Kind = Literal["partitioned", "biclique", "matrix", "time_sliced"]
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """The time slices of a stream: intervals of event time of `width_us`, in turn at the units of its ring.
+
+    The ring has `units` units, the first of them is number `first`. A slice is of the same unit as long as the layout
+    is in force, so a row's event time says where it is.
+    """
+
+    width_us: int
+    units: int
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,8 @@ class Layout:
     a range includes its lower boundary.
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
+    `time_sliced`: `units[0]` units, each storing slices of event time of every stream; `slices` has those of each
+    stream.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
@@ -37,6 +52,7 @@ class Layout:
     tree: tuple[int, ...] | None = None
     stored_as: str = ""
     ranges: tuple[tuple[float, ...], ...] | None = None
+    slices: tuple[Slicing, ...] = ()
 
     @property
     def by_key(self) -> bool:

@@ -208,7 +208,7 @@ def test_a_regrouped_layout_is_still_scaled_and_a_scaled_one_regrouped() -> None
 
 
 def unit_counts(epoch: int, unit: int, stored_bytes: int) -> UnitCounts:
-    return UnitCounts(epoch, unit, 0.0, 0, stored_bytes, 0, 0, 0, 0, 0)
+    return UnitCounts(epoch, unit, 0.0, 0, stored_bytes, 0, 0, 0, 0, 0, 0)
 
 
 def test_rows_of_an_older_grouping_count_where_the_newest_would_have_them() -> None:

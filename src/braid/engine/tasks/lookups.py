@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
@@ -23,9 +24,9 @@ from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
 from braid.engine.tasks.rank_index import open_rank_index
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.checks import Spent
-from braid.kernels.join import match
+from braid.kernels.join import match, meeting
 from braid.kernels.probing import Counters, Probing
-from braid.kernels.rows import Pairs, Rows, concat_rows
+from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
 from braid.placement.units import Unit, routes_stay_local, units_by_slot
@@ -43,6 +44,23 @@ class Earlier:
 
     seconds: float = 0.0
     compared: int = 0
+
+
+class Visits:
+    """How many of some probing rows have met a segment of a unit."""
+
+    def __init__(self) -> None:
+        self._met: npt.NDArray[np.bool_] | None = None
+        self.count = 0
+
+    def add(self, rows: Positions | None, of: int) -> None:
+        """Rows that meet one more segment, of so many; None: all."""
+        if rows is None or self.count == of:
+            self.count = of
+        elif len(rows):
+            self._met = np.zeros(of, bool) if self._met is None else self._met
+            self._met[rows] = True
+            self.count = int(self._met.sum())
 
 
 class SlotLookups:
@@ -125,7 +143,7 @@ class SlotLookups:
         """Bytes of probing rows sent to each of this slot's units; other layouts store them where they probe."""
         layout = self._command.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
-        for probe_order, probe, entry in self._entering() if layout.kind == "biclique" else ():
+        for probe_order, probe, entry in self._entering() if layout.kind in ("biclique", "time_sliced") else ():
             side = self.plan.members(probe.stream)[0]
             for unit in (unit for unit in self._owned[layout.epoch].values() if side in unit.streams):
                 for arriving in self._arrivals.segments(probe_order, entry, wanted_by(layout, side, unit)):
@@ -141,14 +159,19 @@ class SlotLookups:
             return
         self._lookups[probe_order.delta_stream, probe.stream].probes += rows.length
         for target, prepared in self._prepared(probe_order, probe, round_number, rows, targets):
+            visits: dict[tuple[int, int], Visits] = defaultdict(Visits)
             for block, segment, unit in target.segments:
                 began = time.perf_counter()
                 probing = prepared.probing(segment)
                 until = self._targets.seen_until(block, probe_order.delta_stream)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
-                for pairs in match(bounded, segment):
+                met = meeting(bounded, segment)
+                visits[block.epoch, unit.number].add(met, bounded.rows.length)
+                for pairs in match(bounded, segment, met):
                     yield from self._pass_on(probe_order, round_number, route, pairs)
                 self._account(block, unit, probe_order.delta_stream, probe.stream, probing, time.perf_counter() - began)
+            for place, visited in visits.items():
+                self.units[place].visits += visited.count
 
     def _prepared(
         self, probe_order: ProbeOrder, probe: Probe, round_number: int, rows: Rows, targets: list[Target]

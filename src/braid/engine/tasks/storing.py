@@ -34,7 +34,9 @@ def placed_rows(
     """
     side, numbers = plan.members(number)[0], None
     routing = plan.streams[side].routing
-    if layout.ranges is not None and routing is not None:
+    if layout.kind == "time_sliced":
+        numbers = rows.times(plan.streams[side].time)
+    elif layout.ranges is not None and routing is not None:
         numbers = range_values(routing, rows)
     return store_at(layout, side, common_keys(plan, number, rows), rows.length, salt, numbers, hashes)
 

@@ -7,7 +7,8 @@ from braid.optimizer.strategies.biclique import Biclique
 from braid.optimizer.strategies.matrix import Matrix
 from braid.optimizer.strategies.partitioned import Partitioned
 from braid.optimizer.strategies.strategy import Strategy
+from braid.optimizer.strategies.time_sliced import TimeSliced
 
-STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, Matrix, Auto)
+STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, TimeSliced, Matrix, Auto)
 
-__all__ = ["STRATEGIES", "Auto", "Biclique", "Matrix", "Partitioned", "Strategy"]
+__all__ = ["STRATEGIES", "Auto", "Biclique", "Matrix", "Partitioned", "Strategy", "TimeSliced"]
