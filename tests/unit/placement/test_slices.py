@@ -43,7 +43,7 @@ def test_a_slice_is_at_one_unit_of_the_ring(times: list[int], width: int, units:
     assert all(number * width <= time < (number + 1) * width for number, time in zip(slices, times, strict=True))
 
 
-def test_every_unit_has_eight_slices_of_a_window_unless_told_otherwise() -> None:
+def test_every_unit_has_eight_slices_of_a_window_by_default() -> None:
     plan = plan_with(8_000, 16_000)
     layout = TimeSliced(units=4).layout(plan, slots=2)
     assert layout.units == (4,)
