@@ -233,6 +233,8 @@ def _random_strategy(random_: random.Random, streams: int) -> str:
             "Biclique(units=4, groups=2)",
             "Biclique(units=3, groups=3)",
             "Biclique(routing='contrand', archive='2 seconds')",
+            f"TimeSliced(units={random_.randint(1, 4)})",
+            "TimeSliced(units=3, slices=2)",
             *(("Biclique(shape='tree')", "Biclique(units=3, shape='tree')") if streams > 2 else ()),
             *(("Biclique(units=(3, 4), groups=(3, 2))", "Matrix(rows=2, columns=3)") if streams == 2 else ()),
         )

@@ -14,7 +14,9 @@ from braid.errors import StrategyError
 from tests.oracle.cases import Case, Input, Query
 
 FIRST_MTIME = 1_700_000_000
-STRATEGIES = {kind.__name__: kind for kind in (braid.Auto, braid.Biclique, braid.Matrix, braid.Partitioned)}
+STRATEGIES = {
+    kind.__name__: kind for kind in (braid.Auto, braid.Biclique, braid.Matrix, braid.Partitioned, braid.TimeSliced)
+}
 
 
 def build(case: Case, query: Query, frames: Mapping[str, DataFrame], order: Sequence[int] | None = None) -> braid.Join:

@@ -38,13 +38,14 @@ STRATEGIES = (
     braid.Biclique(units=(1, 2, 3)),
     braid.Biclique(units=4, groups=2),
     braid.Biclique(units=2, shape="tree"),
+    braid.TimeSliced(units=3),
 )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_three_streams_in_every_shape(
-    feed: Callable[..., Feed], shape: str, strategy: braid.Partitioned | braid.Biclique
+    feed: Callable[..., Feed], shape: str, strategy: braid.Partitioned | braid.Biclique | braid.TimeSliced
 ) -> None:
     rows = [(number, at(number % 5), number % 3) for number in range(12)]
     frames = {name: feed(name).add(*rows).static for name in "abc"}
@@ -58,7 +59,7 @@ def test_three_streams_in_every_shape(
         "cross": lambda a, b, c: True,
         "mixed": lambda a, b, c: a[2] == b[2] < c[2],
     }
-    needs_key = isinstance(strategy, braid.Partitioned) or strategy.groups is not None
+    needs_key = isinstance(strategy, braid.Partitioned) or getattr(strategy, "groups", None) is not None
     if needs_key and shape != "star":
         with pytest.raises(errors.StrategyError, match="equality"):
             query.batch()
@@ -77,6 +78,7 @@ def test_three_streams_in_every_shape(
         braid.Partitioned(units=3),
         braid.Biclique(units=(2, 1, 2, 1)),
         braid.Biclique(units=(2, 1, 2, 1), shape="tree"),
+        braid.TimeSliced(units=3, slices={"a": 1, "c": 2}),
         braid.Auto(),
     ],
     ids=str,
