@@ -67,7 +67,7 @@ def results(size: Size) -> Benchmark:
     }
     return Benchmark(
         "results",
-        "Rate and memory by results a row, batches of 100 K",
+        "Rate by results a row, batches of 100 K",
         tasks,
         (Target("peak memory with 100 results a row over 1", _peak_ratio("100", "1"), at_most=1.5, of="sizes"),),
         axis="results a row",

@@ -28,7 +28,7 @@ JOINS = (
 
 def system(row: Row) -> str:
     """A row's label without its batches, which stand beside it."""
-    return re.sub(r", (batches of [\d,]+|\d+ [KM])$", "", row.label)
+    return re.sub(r", (batches of [\d,]+|\d+ [KM])$", "", row.name)
 
 
 def named(documents: Sequence[Document]) -> dict[str, Document]:

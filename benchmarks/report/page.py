@@ -99,13 +99,16 @@ def provenance(document: Document) -> str:
     dates = _each(one["date"][:10] for one in document.measured)
     machine, versions = document.content["machine"], document.content["versions"]
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
+    load = f"load {machine['load_average'][0]} before it started" if "load_average" in machine else "load unknown"
+    if machine.get("niceness"):
+        load += f", niceness {machine['niceness']}"
     named = ", ".join(f"{name} {versions[name]}" for name in VERSIONS)
-    return f"{document.content['size']} size, {dates}, commit {commits}, {place}, {named}"
+    return f"{document.content['size']} size, {dates}, commit {commits}, {place}, {load}, {named}"
 
 
 def _rows(document: Document) -> list[str]:
     lines = ["|  | " + " | ".join(HEADINGS) + " |", "| --- |" + " ---: |" * len(HEADINGS)]
-    lines += [f"| {row.label} | " + " | ".join(cells(row)) + " |" for row in document.rows]
+    lines += [f"| {row.name} | " + " | ".join(cells(row)) + " |" for row in document.rows]
     return [*lines, ""]
 
 

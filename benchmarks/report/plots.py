@@ -22,6 +22,8 @@ MARKS = ("o", "s", "^", "D", "v")
 FORMATS = ("svg", "png")
 OVERVIEW = "overview"
 FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
+NEAR = 8  # a curve along so small a span has even steps
+BATCHES = {"none": "no batches"}
 RATE = "input rows a second"
 
 
@@ -54,11 +56,11 @@ def draw_overview(documents: Sequence[Document], directory: Path) -> None:
         len(joins), figsize=(8, 1.2 + 0.3 * sum(heights)), sharex=True, squeeze=False, height_ratios=heights
     )
     for axes, (name, rows) in zip(panels[:, 0], joins.items(), strict=True):
-        _dots(axes, rows, [f"{system(row)} ({_batch(row)})" for row in reversed(rows)])
+        _dots(axes, rows)
         axes.set_title(name, fontsize=9, loc="left")
     rates = [row.rows_per_second for rows in joins.values() for row in rows if row.rows_per_second]
     panels[-1, 0].set_xlim(min(rates) / 2, max(rates) * 6)
-    figure.suptitle("Sustained rates; in brackets the rows of a batch", fontsize=10, x=0.01, ha="left")
+    figure.suptitle("Sustained rates by join", fontsize=10, x=0.01, ha="left")
     _save(figure, directory, OVERVIEW)
 
 
@@ -74,20 +76,16 @@ def _save(figure: Figure, directory: Path, name: str) -> None:
     plt.close(figure)
 
 
-def _batch(row: Row) -> str:
-    return {"none": "no batches"}.get(row.batch, row.batch)
-
-
 def _rates(axes: Axes, rows: Sequence[Row]) -> None:
     """Bars from zero, or dots on a logarithmic axis; what gave no rate says so."""
     rated = [row.rows_per_second for row in rows if row.rows_per_second]
     if rated and max(rated) > FAR_APART * min(rated):
-        _dots(axes, rows, [row.label for row in reversed(rows)])
+        _dots(axes, rows)
         return
     shown = list(reversed(rows))
     places = range(len(shown))
     axes.barh(places, [row.rows_per_second or 0.0 for row in shown], color=_colours(shown))
-    axes.set_yticks(places, [row.label for row in shown], fontsize=8)
+    _name(axes, shown)
     for place, row in enumerate(shown):
         if len(row.rates) > 1:
             axes.plot([row.rates[0], row.rates[-1]], [place, place], color="black", linewidth=1)
@@ -97,7 +95,18 @@ def _rates(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_xlabel(RATE)
 
 
-def _dots(axes: Axes, rows: Sequence[Row], labels: Sequence[str]) -> None:
+def _name(axes: Axes, rows: Sequence[Row]) -> None:
+    """The runs by their names, with their batches where these are not the same for all."""
+    batches = {row.batch for row in rows}
+    names, what = [row.name for row in rows], "system"
+    if len(batches) > 1:
+        names = [f"{system(row)} ({BATCHES.get(row.batch, row.batch)})" for row in rows]
+        what = "system\n(rows of a batch)"
+    axes.set_yticks(range(len(rows)), names, fontsize=8)
+    axes.set_ylabel(what, fontsize=8)
+
+
+def _dots(axes: Axes, rows: Sequence[Row]) -> None:
     shown = list(reversed(rows))
     rated = [row.rows_per_second for row in rows if row.rows_per_second]
     axes.set_xscale("log")
@@ -106,7 +115,7 @@ def _dots(axes: Axes, rows: Sequence[Row], labels: Sequence[str]) -> None:
             axes.plot([row.rates[0], row.rates[-1]], [place, place], color=colour, linewidth=2)
             axes.plot([row.rows_per_second], [place], "o", color=colour)
         axes.text((row.rows_per_second or min(rated)) * 1.12, place, _figure(row), va="center", fontsize=8)
-    axes.set_yticks(range(len(shown)), labels, fontsize=8)
+    _name(axes, shown)
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_xlim(min(rated) / 2, max(rated) * 5)
     axes.grid(axis="x", linewidth=0.4, alpha=0.6)
@@ -128,15 +137,21 @@ def _curve(axes: Axes, document: Document) -> None:
     """Rates or median steps along what the benchmark varies."""
     along = [float(row.label) for row in document.rows]
     step = document.benchmark.curve == "step"
-    figures = [row.step_p50 if step else row.rows_per_second for row in document.rows]
-    axes.plot(along, [figure or 0.0 for figure in figures], "o-", color=OWN)
-    axes.set_xscale("log")
-    axes.set_xticks(along, [f"{value:,g}" for value in along])
+    figures = [(row.step_p50 if step else row.rows_per_second) or 0.0 for row in document.rows]
+    axes.plot(along, figures, "o-", color=OWN)
+    far = max(along) > NEAR * min(along)
+    axes.set_xscale("log" if far else "linear")
+    axes.set_xticks(along, [f"{value:,.10g}" for value in along])
+    axes.set_xlabel(f"{document.axis}, logarithmic" if far else document.axis or "")
+    what = "median of a step, seconds" if step else RATE
+    if min(figures) and max(figures) > FAR_APART * min(figures):
+        axes.set_yscale("log")
+        what += ",\nlogarithmic"
+    else:
+        axes.set_ylim(0, 1.1 * max(figures))
     axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(document.axis or "")
-    axes.set_ylabel("median of a step, seconds" if step else RATE)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.set_ylabel(what)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
 def _steps(axes: Axes, document: Document) -> None:
@@ -145,7 +160,7 @@ def _steps(axes: Axes, document: Document) -> None:
     seconds = results[0].measurement.seconds
     warm_up = results[0].task.warm_up
     axes.plot(range(warm_up, len(seconds)), seconds[warm_up:], ".", color=OWN, markersize=4)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.1 * max(seconds[warm_up:]))
     axes.set_xlabel(f"batch, after {warm_up} that do not count")
     axes.set_ylabel("seconds of a batch")
 

@@ -42,6 +42,12 @@ class Row:
     agrees: bool
     error: str | None
 
+    @property
+    def name(self) -> str:
+        """The label, with the system where it does not say it."""
+        known = self.label.startswith(self.peer.partition(" ")[0])
+        return self.label if known or self.label[:1].isdigit() else f"{self.peer}, {self.label}"
+
     @staticmethod
     def of(label: str, results: Sequence[Result]) -> Row:
         """The figures of a task over its rounds; how late results are is measured in the first."""
