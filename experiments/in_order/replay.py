@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,7 @@ FAST_RATE = 200
 FILE_SECONDS = 0.5
 ROWS_A_FILE = round(FAST_RATE * FILE_SECONDS)
 SELECTED = 0.01
+STREAMS = ("slow", "fast")
 SCHEMA = "ts timestamp, v double"
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 POLL_SECONDS = 0.005
@@ -53,13 +54,22 @@ class Pacing:
     warm_up: float
 
 
+Burning = Literal["elapsed", "cpu"]
+"""What a pair costs: seconds of the clock, whatever else runs, or of a core, which queries then share."""
+
+
 @dataclass(frozen=True)
 class Replay:
-    """A run: the seconds a pair costs, those between two rows of the slower stream, and the policy."""
+    """A run: the seconds a pair costs, those between two rows of the slower stream, and the policy.
+
+    So many `queries` of the same kind run on the same input at once.
+    """
 
     cost: float
     turn: float
     policy: Policy
+    queries: int = 1
+    burning: Burning = "elapsed"
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,8 @@ class Step:
     frontier: float | None
     said: tuple[str, ...]
     order: dict[str, Any]
+    buffered: dict[str, Any]
+    state_bytes_a_row: float
 
 
 class Replayer:
@@ -81,31 +93,35 @@ class Replayer:
         self._directory = directory
         self._numbers = count()
 
-    def run(self, replay: Replay, pacing: Pacing) -> list[Step]:
-        """Feed a query on schedule, stop it when it has taken everything, and return its steps."""
+    def run(self, replay: Replay, pacing: Pacing) -> list[list[Step]]:
+        """Feed the queries on schedule, stop them when they have taken everything, and return the steps of each."""
         place = self._directory / f"run-{next(self._numbers)}"
         files = write_files(place / "made", replay.turn, pacing.seconds)
-        query = self._start(place, replay)
+        for stream in STREAMS:
+            (place / "input" / stream).mkdir(parents=True)
+        queries: list[Run] = []
         try:
-            began = _feed(files, place / "input", query)
-            _wait_until(query, lambda: _frontier_of(query) >= _last(replay.turn, pacing.seconds))
-            return [_step(progress, began) for progress in query.recentProgress]
+            queries.extend(self._start(place, number, replay) for number in range(replay.queries))
+            began = _feed(files, place / "input", queries)
+            last = _last(replay.turn, pacing.seconds)
+            _wait_until(queries, lambda: all(_frontier_of(query) >= last for query in queries))
+            return [[_step(progress, began) for progress in query.recentProgress] for query in queries]
         finally:
-            query.stop()
+            for query in queries:
+                query.stop()
             shutil.rmtree(place, ignore_errors=True)
 
-    def _start(self, place: Path, replay: Replay) -> Run:
+    def _start(self, place: Path, number: int, replay: Replay) -> Run:
         import braid
 
         streams = []
-        for name in ("slow", "fast"):
-            (place / "input" / name).mkdir(parents=True)
+        for name in STREAMS:
             frame = self._spark.readStream.schema(SCHEMA).parquet(str(place / "input" / name))
             streams.append(braid.stream(name, frame, time="ts", window=f"{WINDOW_SECONDS} seconds"))
-        join = braid.join(*streams).on(braid.udf(burning(replay.cost), "slow.v", "fast.v"))
+        join = braid.join(*streams).on(braid.udf(burning(replay.cost, replay.burning), "slow.v", "fast.v"))
         ordered = join.select("slow.v AS slow", "fast.v AS fast").ordered(replay.policy, ALPHA)
-        writer = ordered.writeStream.format("parquet").option("checkpointLocation", str(place / "checkpoint"))
-        return writer.start(str(place / "out"))
+        writer = ordered.writeStream.format("parquet").option("checkpointLocation", str(place / f"checkpoint-{number}"))
+        return writer.start(str(place / f"out-{number}"))
 
 
 @contextmanager
@@ -125,13 +141,14 @@ def open_replayer() -> Iterator[Replayer]:
             spark.stop()
 
 
-def burning(seconds: float) -> Callable[[pa.Array, pa.Array], NDArray[np.bool_]]:
+def burning(seconds: float, kind: Burning) -> Callable[[pa.Array, pa.Array], NDArray[np.bool_]]:
     """A predicate that keeps a core busy for so many seconds a pair, and lets few pairs through."""
 
     def near(one: pa.Array, other: pa.Array) -> NDArray[np.bool_]:
-        until = time.perf_counter() + seconds * len(one)
+        clock = time.perf_counter if kind == "elapsed" else time.thread_time
+        until = clock() + seconds * len(one)
         found: NDArray[np.bool_] = np.abs(one.to_numpy() - other.to_numpy()) < SELECTED / 2
-        while time.perf_counter() < until:
+        while clock() < until:
             pass
         return found
 
@@ -184,20 +201,21 @@ def _is_past(moment: float) -> bool:
     return time.time() >= moment
 
 
-def _feed(files: list[tuple[float, Path]], inputs: Path, query: Run) -> float:
+def _feed(files: list[tuple[float, Path]], inputs: Path, queries: Sequence[Run]) -> float:
     """Link every file when it is due; the wall clock's time at second 0."""
     began = time.time() + 0.5
     for due, path in files:
-        _wait_until(query, partial(_is_past, began + due))
+        _wait_until(queries, partial(_is_past, began + due))
         os.link(path, inputs / path.parent.name / path.name)
     return began
 
 
-def _wait_until(query: Run, condition: Callable[[], bool]) -> None:
+def _wait_until(queries: Sequence[Run], condition: Callable[[], bool]) -> None:
     while not condition():
-        if not query.isActive:
-            query.awaitTermination()
-            raise RuntimeError("The query ended before it was told to.")
+        for query in queries:
+            if not query.isActive:
+                query.awaitTermination()
+                raise RuntimeError("A query ended before it was told to.")
         time.sleep(POLL_SECONDS)
 
 
@@ -219,4 +237,6 @@ def _step(progress: dict[str, Any], began: float) -> Step:
         _second(progress["order"]["frontier"]),
         tuple(progress["adaptations"]),
         progress["order"],
+        progress["held"],
+        progress["stateBytes"] / max(1, progress["stateRows"]),
     )

@@ -11,36 +11,49 @@ from experiments.in_order.replay import Pacing
 class Size:
     """Runs of the model with other arrivals and their length, at least `slow_rows` rows of the slower stream.
 
-    On Spark pairs cost `costs` while a row of the slower stream comes every four seconds, and 0.7 ms while it comes
-    every `turns`.
+    On Spark so many `rounds`: pairs cost `costs`, or `overload_cost`, while a row of the slower stream comes every four
+    seconds, and 0.7 ms while it comes every `turns`; or so many `queries` run at once. `buffered_turns` are the rows of
+    the slower stream in a window where what the engine buffers is counted.
     """
 
     name: str
     seeds: int
     minutes: int
     slow_rows: int
+    buffered_turns: int
+    rounds: int
     pacing: Pacing
     costs: tuple[float, ...]
+    overload_cost: float
     turns: tuple[float, ...]
+    queries: tuple[int, ...]
 
 
 SIZES = {
     "quick": Size(
         name="quick",
-        seeds=2,
+        seeds=3,
         minutes=20,
         slow_rows=100,
+        buffered_turns=6,
+        rounds=1,
         pacing=Pacing(seconds=16.0, warm_up=8.0),
         costs=(0.00005, 0.0014),
+        overload_cost=0.0035,
         turns=(4.0, 2.0),
+        queries=(1, 2),
     ),
     "full": Size(
         name="full",
         seeds=8,
         minutes=20,
         slow_rows=400,
-        pacing=Pacing(seconds=40.0, warm_up=24.0),
+        buffered_turns=30,
+        rounds=3,
+        pacing=Pacing(seconds=32.0, warm_up=20.0),
         costs=(0.00005, 0.00035, 0.0014),
+        overload_cost=0.0035,
         turns=(8.0, 2.0),
+        queries=(1, 3),
     ),
 }

@@ -1,29 +1,24 @@
-"""The experiments of in-order execution: equations and model by hand, every counted claim, and the verdicts."""
+"""The experiments of in-order execution: equations, the model and what replays report, by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from braid.control.ordering import Ordering
-from experiments import in_order
-from experiments.experiment import Experiment, plain
 from experiments.in_order import equations, timed
 from experiments.in_order.arrivals import FAST, SLOW, Arrivals, periodic
 from experiments.in_order.equations import Setting
-from experiments.in_order.replay import ALPHA, FILE_SECONDS, Pacing, Replay, Step, responses
+from experiments.in_order.replay import FILE_SECONDS, Pacing, Replay, Step, responses
 from experiments.in_order.rows import prepare
 from experiments.in_order.server import serve
-from experiments.outcome import Outcome
 
 # λ1 = 1, λ2 = 10, |w| = 60 s, c = 0.5 ms: n = 10, C_S = 30 ms, c·|w|·λ1·λ2 = 0.3.
 SETTING = Setting(slow=1.0, fast=10.0, cost=0.0005, window=60.0)
-
-COUNTED = [experiment for experiment in in_order.EXPERIMENTS if not experiment.timed]
-NOT_HERE = {"costs": ["the gain of Filter-Order grows with c, one server for both streams"]}
 
 
 def test_the_equations_by_hand() -> None:
@@ -90,17 +85,10 @@ def test_adaptive_becomes_what_its_inequality_selects(share: float, buffered: st
     assert served.response(300) == pytest.approx(same.response(300), rel=0.01)
 
 
-@pytest.mark.parametrize("experiment", COUNTED, ids=lambda experiment: experiment.name)
-def test_the_counted_claims_hold(experiment: Experiment) -> None:
-    judged = experiment.judged(plain(experiment.measure(in_order.SIZES["quick"])))
-    assert judged
-    assert [one.claim.text for one in judged if one.verdict.holds is False] == NOT_HERE.get(experiment.name, [])
-
-
-def step(ended: float, frontier: float, share: float, holds: str = "rows", said: tuple[str, ...] = ()) -> Step:
+def step(ended: float, frontier: float, delay: float, holds: str = "rows", said: tuple[str, ...] = ()) -> Step:
     waited = {"rows": 100, "averageMs": 1500.0, "p50Ms": 1400.0, "p99Ms": 2000.0}
-    order = {"rowResponse": waited, "lookupDelay": share, "modelledDelay": share, "holds": holds}
-    return Step(ended - 0.5, ended, frontier, said, order)
+    order = {"rowResponse": waited, "lookupDelay": delay, "modelledDelay": delay, "holds": holds}
+    return Step(ended - 0.5, ended, frontier, said, order, {"rows": {"fast": 10}, "results": 3, "bytes": 70}, 24.0)
 
 
 def test_a_response_lasts_from_when_a_file_is_due_to_the_end_of_its_rows_step() -> None:
@@ -110,35 +98,47 @@ def test_a_response_lasts_from_when_a_file_is_due_to_the_end_of_its_rows_step() 
     assert found == pytest.approx([4.0 - (1 + FILE_SECONDS)] * rows + [4.0 - 2.0] * rows)
 
 
+def test_what_waits_is_weighed_by_the_time_until_the_next_step_ends() -> None:
+    quiet = {"rows": {"slow": 0, "fast": 40}, "results": 0, "bytes": 0}
+    steps = [step(2.0, 1.0, 0.1), replace(step(3.0, 2.0, 0.1), buffered=quiet), step(6.0, 3.0, 0.1)]
+    found = timed.summed_up([steps], turn=1.0, pacing=Pacing(seconds=3.0, warm_up=0.5))
+    assert found["waiting"] == {
+        "rows": pytest.approx((10 + 3 * 40) / 4),
+        "row_bytes": pytest.approx(24 * (10 + 3 * 40) / 4),
+        "results": pytest.approx(3 / 4),
+        "result_bytes": pytest.approx(70 / 4),
+    }
+
+
 class Scripted:
-    """Instead of Spark: lookups take 100 times the cost, and delay Sync-Filter's rows, and Adaptive's if it errs."""
+    """Instead of Spark: rows leave a second late, and keeps what was asked of it."""
 
-    def __init__(self, adaptive_holds: str) -> None:
-        self._adaptive_holds = adaptive_holds
+    def __init__(self) -> None:
+        self.asked: list[Replay] = []
 
-    def run(self, replay: Replay, pacing: Pacing) -> list[Step]:
-        share = 100 * replay.cost * 4 / replay.turn
-        right = "results" if share >= ALPHA else "rows"
-        holds = {"sync-filter": "rows", "filter-order": "results", "adaptive": self._adaptive_holds or right}
-        late = 1 + (share if holds[replay.policy] == "rows" else 0)
+    def run(self, replay: Replay, pacing: Pacing) -> list[list[Step]]:
+        self.asked.append(replay)
         turns = np.arange(1, pacing.seconds / replay.turn + 1) * replay.turn
-        return [step(turn + late, turn, share, holds[replay.policy]) for turn in turns]
+        return [[step(turn + 1, turn, replay.cost) for turn in turns] for _ in range(replay.queries)]
 
 
-@pytest.mark.parametrize(("holds", "verdict"), [("", True), ("rows", False)])
-def test_adaptive_is_compared_with_what_its_share_selects(
-    monkeypatch: pytest.MonkeyPatch, holds: str, verdict: bool
-) -> None:
+def test_every_round_has_every_policy_and_another_one_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = Scripted()
+
     @contextmanager
-    def scripted() -> Iterator[Scripted]:
-        yield Scripted(holds)
+    def opened() -> Iterator[Scripted]:
+        yield scripted
 
-    monkeypatch.setattr(timed, "open_replayer", scripted)
-    for experiment in (timed.timed_costs, timed.timed_rates):
-        outcome = experiment(in_order.SIZES["quick"])
-        assert Outcome.from_json(outcome.to_json()) == outcome
-        by_claim = {claim.claim: claim.holds for claim in outcome.claims}
-        assert [true for text, true in by_claim.items() if "grows" in text] == [True]
-        followed = [true for text, true in by_claim.items() if "follows" in text]
-        assert followed[0] is True
-        assert followed[-1] is verdict
+    monkeypatch.setattr(timed, "open_replayer", opened)
+    settings = {"a": Replay(0.001, 4.0, "adaptive"), "b": Replay(0.002, 2.0, "adaptive", 3)}
+    found = timed.measure(settings, Pacing(12.0, 4.0), 3, ("sync-filter", "filter-order", "adaptive"))
+    asked = [(one.cost, one.policy) for one in scripted.asked[1:]]
+    assert [policy for _, policy in asked[::6]] == ["sync-filter", "filter-order", "adaptive"]
+    for first in range(0, 18, 3):
+        assert len({cost for cost, _ in asked[first : first + 3]}) == 1
+        assert len({policy for _, policy in asked[first : first + 3]}) == 3
+    assert [point["name"] for point in found["points"]] == ["a", "b"]
+    assert [point["queries"] for point in found["points"]] == [1, 3]
+    # 0.002 s a pair, 200 and 0.5 rows a second, 8 s: 1.6 of a slot's time, times 3 queries, on two slots
+    assert found["points"][1]["share"] == pytest.approx(2.4)
+    assert {len(runs) for point in found["points"] for runs in point["rounds"].values()} == {3}
