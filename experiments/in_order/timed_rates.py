@@ -15,7 +15,7 @@ COST = 0.0007  # seconds a pair
 
 
 def measure(size: Size) -> Measured:
-    settings = {f"{1 / turn:g} rows a second": Replay(COST, turn, "adaptive") for turn in size.turns}
+    settings = {f"{1 / turn:.2g} rows a second": Replay(COST, turn, "adaptive") for turn in size.turns}
     return timed.measure(settings, size.pacing, size.rounds, tuple(NAMES))
 
 
