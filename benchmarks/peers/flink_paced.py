@@ -133,7 +133,7 @@ def _taken(task: Task, places: Places, columns: Sequence[Sequence[str]], *, comm
     ids = ", ".join(f"{name}_id" for name in task.workload.stream_names)
     query = f"SELECT {ids}, epoch({EMITTED}::TIMESTAMP) AS emitted, filename FROM {relation}"
     with connect(task.cores, order="free") as connection:
-        found: pa.Table = connection.execute(query).to_arrow_table()
+        found: pa.Table = connection.sql(query).to_arrow_table()
     names = task.workload.stream_names
     ids_of = {name: np.asarray(found.column(f"{name}_id")) for name in names}
     files = [np.searchsorted(_first_ids(task, places, name), ids_of[name], "right") - 1 for name in names]

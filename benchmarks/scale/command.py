@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.command import HOME, WIDTH, prepare
+from benchmarks.command import HOME, WIDTH, prepare, write_documents
 from benchmarks.machine import code_hash, describe_run
 from benchmarks.scale.child import run_part
 from benchmarks.scale.model import BANDWIDTH
@@ -43,6 +43,8 @@ def run_scale(size: Size, directory: Path, *, resume: bool, publish: bool, strat
     path = RECORD if publish else directory / "scale.json"
     path.write_text(json.dumps(record(size, run, strategy, found), indent=1) + "\n")
     console.print(f"Written: {path}")
+    if publish:
+        write_documents()
     return not wrong
 
 

@@ -175,3 +175,33 @@ def test_records_say_when_and_what_they_measured(name: str) -> None:
     (document,) = (one for one in read_documents() if one.name == name)
     assert all(re.fullmatch(r"[0-9a-f]{7,}", one["commit"]) for one in document.measured)
     assert all(one["date"].startswith("20") for one in document.measured)
+
+
+def scale_record(cpu_of_32: float) -> dict[str, Any]:
+    def spark(slots: int, cpu: float) -> dict[str, Any]:
+        figures = {
+            **dict.fromkeys(("cpu_ingest", "cpu_probe", "tree_cpu_seconds", "step_ms", "ingest_ms", "probe_ms"), 1.0),
+            **dict.fromkeys(("blocks", "record_bytes", "segment_reads", "store_reads", "store_writes", "results"), 1),
+            "cpu_seconds": cpu,
+            "cpu_per_pair": 1e-9,
+        }
+        return {"arguments": {"kind": "equality", "slots": slots, "rows": 50}, "figures": figures}
+
+    parts: dict[str, Any] = {what: [] for what in ("noop", "growth", "driver", "skew")}
+    parts["spark"] = [spark(2, 1.0), spark(32, cpu_of_32)]
+    parts["growth"] = [{"arguments": {"kind": "equality", "slots": 2, "rows": 50}, "figures": {"error": "it\nfailed"}}]
+    model = {"seconds": "driver and slots", "bandwidth_bytes": 1e8}
+    return {"size": "small", **RUN, "settings": {"rows": 50}, "model": model, "parts": parts}
+
+
+def test_a_record_of_scale_is_a_section_and_its_bounds_stand_at_the_end(tmp_path: Path) -> None:
+    pages = []
+    for cpu in (3.0, 9.0):
+        write_page(tmp_path / "page.md", [], Path(), scale_record(cpu))
+        pages.append((tmp_path / "page.md").read_text())
+    for page, cpu, outcome in zip(pages, ("3.000", "9.000"), ("met", "**missed**"), strict=True):
+        assert f"| equality | 32 | 100 | {cpu} (1.000, 1.000) |" in page
+        assert f"| 1 | ≤ 4 | {outcome} in one run |" in page
+        assert "| equality | 2 | 100 | it failed |" in page
+        assert "commit 1, 2 cores of one" in page
+        assert page.index("number of slots") < page.index("## What is to be reached")

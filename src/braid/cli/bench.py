@@ -22,11 +22,15 @@ def run_bench(
     directory: Path | None,
     small: bool = False,
     strategy: str | None = None,
+    page_only: bool = False,
 ) -> bool:
-    """Run the benchmarks; whether every answer was right."""
+    """Run the benchmarks; whether every answer was right. `page_only` runs none."""
     command, suite = (load_beside("benchmarks", name) for name in ("command", "suite"))
     if listed:
         _list(suite, "full" if full else "quick")
+        return True
+    if page_only:
+        command.write_documents()
         return True
     if names == [SCALE]:
         scale = load_beside("benchmarks", "scale.command")

@@ -90,6 +90,9 @@ def bench(
     publish: Annotated[
         bool, typer.Option("--publish", help="Keep the records in the checkout, and make docs/benchmarks.md of them.")
     ] = False,
+    page_only: Annotated[
+        bool, typer.Option("--page-only", help="Run nothing: make the page and README's figures of the kept records.")
+    ] = False,
     directory: Annotated[
         Path | None, typer.Option("--dir", file_okay=False, help="The directory of data and measurements.")
     ] = None,
@@ -101,7 +104,7 @@ def bench(
     """
     show_all = debug or context.obj is True
     with reported(show_all):
-        if not run_bench(names or [], full, fresh, publish, listed, directory, small, strategy):
+        if not run_bench(names or [], full, fresh, publish, listed, directory, small, strategy, page_only):
             raise typer.Exit(1)
 
 

@@ -1,10 +1,16 @@
-"""The text of the queries that Flink gets, without Flink."""
+"""What Flink is asked, and what its files say, without Flink."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from benchmarks.peers.flink import interval_join_query
+from benchmarks.peers.flink import CHECKPOINTS, interval_join_query, with_checkpoint_place
+from benchmarks.peers.flink_paced import EMITTED, _answer, _taken, latest
+from benchmarks.peers.streaming import Places
+from benchmarks.tasks import Task
 
 
 def test_interval_join_has_a_window_for_flink_and_an_exact_one() -> None:
@@ -33,3 +39,36 @@ def test_window_of_flink_is_never_shorter_than_the_exact_one(seconds: float, spa
 
 def test_alternatives_in_a_predicate_stay_together() -> None:
     assert "ON (r.a = s.a OR r.b = s.b) AND" in interval_join_query("r.a = s.a OR r.b = s.b", 1, ("r.id",))
+
+
+def test_checkpoints_are_kept_in_files_where_there_are_any(tmp_path: Path) -> None:
+    assert with_checkpoint_place({"a": "b"}, tmp_path) == {"a": "b"}
+    placed = with_checkpoint_place(dict(CHECKPOINTS), tmp_path)
+    assert placed["execution.checkpointing.storage"] == "filesystem"
+    assert placed["execution.checkpointing.dir"] == tmp_path.as_uri()
+
+
+def test_a_file_is_out_with_the_last_of_its_results() -> None:
+    numbers, times = np.array([2, 0, 2, 1, 0]), np.array([5.0, 1.0, 4.0, 9.0, 3.0])
+    assert latest(numbers, times) == {0: 3.0, 1: 9.0, 2: 5.0}
+
+
+def flink_results(places: Places, emitted: list[tuple[int, int, str]], name: str) -> None:
+    """A committed file of Flink's with pairs of ids and the time of each."""
+    (places.output / "0").mkdir(parents=True, exist_ok=True)
+    lines = [f"{r},{s},0.5,0.5,{at}" for r, s, at in emitted]
+    (places.output / "0" / name).write_text("\n".join(lines) + "\n")
+
+
+def test_results_of_flink_count_to_the_later_file_by_emission_or_by_commit(tmp_path: Path) -> None:
+    task = Task("Flink", "equality", {"rows_per_second": 10, "batches": 3}, 3, mode="paced", rows_per_second=20.0)
+    places = Places(tmp_path / "data", tmp_path)
+    for _ in task.workload.write(places.data):
+        pass
+    columns = [("r_id", "BIGINT"), ("s_id", "BIGINT"), ("r_v", "DOUBLE"), ("s_v", "DOUBLE"), (EMITTED, "VARCHAR")]
+    flink_results(places, [(1, 2, "1970-01-01 00:00:01.500"), (3, 14, "1970-01-01 00:00:02.250")], "part-0")
+    flink_results(places, [(12, 9, "1970-01-01 00:00:03.000")], "part-1")
+    assert _taken(task, places, columns, committed=False) == {0: 1.5, 1: 3.0}
+    commits = [(places.output / "0" / f"part-{number}").stat().st_ctime for number in (0, 1)]
+    assert _taken(task, places, columns, committed=True) == {0: commits[0], 1: max(commits)}
+    assert _answer(task, places, columns).rows == 3

@@ -29,6 +29,13 @@ def test_the_benchmark_scale_is_listed_and_runs_alone() -> None:
         assert "runs alone" in result.stderr.replace("\n", " ")
 
 
+def test_the_page_alone_is_made_of_the_records_without_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+    monkeypatch.setattr("benchmarks.command.write_documents", lambda: made.append(True))
+    assert RUNNER.invoke(main.app, ["bench", "--page-only"]).exit_code == 0
+    assert made == [True]
+
+
 @pytest.mark.parametrize("fresh", [[], ["--fresh"]])
 def test_bench_leaves_directories_alone_that_are_not_its_own(tmp_path: Path, fresh: list[str]) -> None:
     (tmp_path / "precious.txt").write_text("keep me")
