@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,16 @@ def run_isolated(task: Task, data: Path, scratch: Path, announce: Announce) -> M
     return replace(measurement, details={**seen, **measurement.details})
 
 
+def reason(error: Exception, task: Task, places: Places, seconds: float) -> str:
+    """Why there is no measurement: time ran out before the first batch ended, or what the system says.
+
+    A sink without a batch cannot be read, and what is said of that explains nothing.
+    """
+    if task.mode == "sustained" and seconds >= task.limit_seconds and not any(places.checkpoint.rglob("commits/0")):
+        return f"no batch ended in {task.limit_seconds:g} s"
+    return f"{type(error).__name__}: {error}"[:ERROR_LETTERS]
+
+
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
@@ -62,13 +73,14 @@ def main(order: str, pipe: str) -> None:
     saved: dict[str, Any] = json.loads(Path(order).read_text())
     task = Task(**saved["task"])
     places = Places(Path(saved["data"]), Path(saved["scratch"]))
+    began = time.time()
     with os.fdopen(int(pipe), "w", buffering=1) as messages:
         try:
             run = PEERS[task.peer]
             measurement = run(task, places, lambda batch: print(json.dumps({"batch": batch}), file=messages))
         except Exception as error:  # whatever a system raises is what it has to say about the task
             print(error, file=sys.stderr)
-            measurement = Measurement(error=f"{type(error).__name__}: {error}"[:ERROR_LETTERS])
+            measurement = Measurement(error=reason(error, task, places, time.time() - began))
         print(json.dumps(asdict(measurement)), file=messages)
 
 

@@ -24,6 +24,7 @@ OVERVIEW = "overview"
 FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
 NEAR = 8  # a curve along so small a span has even steps
 BATCHES = {"none": "no batches"}
+LATE_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 RATE = "input rows a second"
 
 
@@ -179,5 +180,6 @@ def _lateness(axes: Axes, document: Document) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel(f"offered {RATE}, logarithmic")
     axes.set_ylabel("seconds until 99 % of the rows\nhad their results, logarithmic")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_yticks(LATE_TICKS, [f"{value:g}" for value in LATE_TICKS])
+    axes.yaxis.set_minor_formatter(lambda *_: "")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

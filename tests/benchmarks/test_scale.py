@@ -16,7 +16,7 @@ from benchmarks.scale.on_spark import measure_join
 from benchmarks.scale.parts import Part, parts_of
 from benchmarks.scale.rows import Join
 from benchmarks.scale.skew import HOT_SHARE, UNITS, fullest, measure_skew
-from benchmarks.scale.tables import Verdict, verdicts
+from benchmarks.scale.tables import Found, Verdict, verdicts
 
 FIGURES = {
     "spark": {"cpu_seconds": 1.0, "cpu_ingest": 0.5, "cpu_probe": 0.5, "tree_cpu_seconds": 2.0, "results": 9}
@@ -96,6 +96,28 @@ def test_ratios_are_those_of_most_to_fewest_slots() -> None:
     assert values["band: modelled speed-up on 4 hosts"] == 2.5
     assert values["band: modelled speed-up on 16 hosts"] is None
     assert values["band: CPU in task functions, 32 slots over 2"] is None
+
+
+def scaled(factor: float) -> dict[str, Found]:
+    """Figures that grow by a factor with the slots, from two or fewer on."""
+
+    def part(kind: str, slots: int, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"kind": kind, "slots": slots, "rows": 1}, dict.fromkeys(names, 1.0 if slots <= 2 else factor)
+
+    of_spark, of_growth = ("cpu_seconds", "cpu_per_pair", "segment_reads"), ("cpu_per_row", "modelled_rate")
+    return {
+        "spark": [part(kind, slots, of_spark) for kind in ("equality", "band", "nested loop") for slots in (2, 32)],
+        "growth": [part(kind, slots, of_growth) for kind in ("equality", "band") for slots in (1, 2, 4, 16, 32, 64)],
+        "driver": [part(kind, 256, ("driver_seconds", "record_bytes")) for kind in ("equality", "band")],
+        "skew": [({"strategy": "random"}, {"rows": factor, "pairs": factor})],
+    }
+
+
+def test_every_bound_is_met_by_some_record_and_missed_by_another() -> None:
+    less, more = (verdicts(scaled(factor)) for factor in (1e-9, 1e9))
+    assert len(less) == len(more) == 19
+    for one, other in zip(less, more, strict=True):
+        assert {one.met, other.met} == {True, False}, one.description
 
 
 def test_finished_parts_are_not_measured_again_and_failed_ones_are(
