@@ -7,6 +7,7 @@ in the order given and in the measured one by turns; every answer has the same n
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from braid.testing import Draft, InlineQuery, ManualClock
 ROWS, STEPS, WARM, ROUNDS = 40, 8, 2, 3
 STEP_US = 1_000_000
 PAIR_SECONDS = 5e-5
+LEARNING = ("MIN_PAIRS", "MIN_SAMPLED")
 
 
 def slow(left: pa.Array, right: pa.Array) -> np.ndarray:
@@ -46,8 +48,8 @@ def run(measured: bool) -> tuple[float, int]:
     draft.on_function(slow, r["v"], s["v"], raises=False, cost=1e-9, selectivity=0.01)
     draft.on_function(selective, r["v"], s["v"], raises=False, cost=1.0, selectivity=0.99)
     chance, clock, seconds, results = np.random.default_rng(1), ManualClock(0), [], 0
-    least = check_orders.MIN_PAIRS if measured else float("inf")
-    with tempfile.TemporaryDirectory() as directory, mock.patch.object(check_orders, "MIN_PAIRS", least):
+    least: dict[str, Any] = {name: getattr(check_orders, name) if measured else math.inf for name in LEARNING}
+    with tempfile.TemporaryDirectory() as directory, mock.patch.multiple(check_orders, **least):
         query = InlineQuery(draft.logical_plan(), directory, clock=clock)
         for step in range(STEPS):
             tables = {name: _rows(chance, step) for name in ("r", "s")}

@@ -94,6 +94,7 @@ def table(rows: list[tuple[int, int]]) -> pa.Table:
 @pytest.mark.parametrize("seed", seeds(30_000, 60))
 def test_promises_and_measured_costs_change_no_rows(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_orders, "MIN_PAIRS", 3.0)
+    monkeypatch.setattr(check_orders, "MIN_SAMPLED", 3.0)
     monkeypatch.setattr(join_orders, "MIN_PROBES", 3.0)
     case = Case(seed)
     query = case.query(tmp_path)

@@ -55,11 +55,15 @@ def fanouts_after(
 
 def check_costs_after(before: Sequence[CheckCost], observed: Iterable[CheckCost]) -> tuple[CheckCost, ...]:
     """Earlier observations of conjuncts decay; those of a step's tasks are added."""
-    seen = {cost.conjunct: (cost.pairs * DECAY, cost.passed * DECAY, cost.seconds * DECAY) for cost in before}
+    seen = {cost.conjunct: [DECAY * count for count in _counts(cost)] for cost in before}
     for cost in observed:
-        pairs, passed, seconds = seen.get(cost.conjunct, (0.0, 0.0, 0.0))
-        seen[cost.conjunct] = (pairs + cost.pairs, passed + cost.passed, seconds + cost.seconds)
+        known = seen.get(cost.conjunct, [0.0] * len(_counts(cost)))
+        seen[cost.conjunct] = [count + more for count, more in zip(known, _counts(cost), strict=True)]
     return tuple(CheckCost(conjunct, *counts) for conjunct, counts in sorted(seen.items()))
+
+
+def _counts(cost: CheckCost) -> tuple[float, ...]:
+    return cost.pairs, cost.seconds, cost.sampled, cost.passed
 
 
 def _joined_before(plan: JoinPlan, order: tuple[int, ...], lookup: LookupCounts) -> tuple[int, ...]:

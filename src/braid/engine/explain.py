@@ -88,7 +88,7 @@ def _observed(plan: JoinPlan, manifest: Manifest) -> Observed:
         ),
         sort_orders=manifest.sort_orders,
         checks={
-            cost.conjunct: (cost.seconds / cost.pairs, cost.passed / cost.pairs)
+            cost.conjunct: (cost.seconds / cost.pairs, cost.passed / cost.sampled if cost.sampled else None)
             for cost in manifest.check_costs
             if cost.pairs
         },

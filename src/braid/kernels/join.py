@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from braid.kernels.checks import Mask, columns_read, passing
+from braid.kernels.checks import Mask, columns_read, passing, sample_checks
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions
@@ -56,6 +56,7 @@ def _match_pairs(
         if probing.rank_indexes:
             pairs = pairs.where(_among_last(probing, pairs))
         for piece in pairs.pieces(columns_read(probing.checks)):
+            probing.sampling.pairs -= sample_checks(piece, probing.checks, probing.sampling.pairs)
             yield passing(piece, probing.checks)
 
 

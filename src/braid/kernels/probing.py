@@ -25,6 +25,10 @@ from braid.plan.join import JoinPlan, Probe
 EXACT = 2.0**53
 
 
+# Pairs of each lookup of some rows on which checks are evaluated apart from each other.
+SAMPLED_PAIRS = 32
+
+
 @dataclass
 class Counters:
     """Cost and matches of the lookups of a task.
@@ -37,6 +41,13 @@ class Counters:
     matched: int = 0
     windows_skipped: int = 0
     visits: int = 0
+
+
+@dataclass
+class Sampling:
+    """How many pairs are still to be sampled."""
+
+    pairs: int = SAMPLED_PAIRS
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,7 @@ class Probing:
     rank_indexes: Mapping[int, RankIndex] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     constant_bytes: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
 
     @cached_property
     def earliest_range(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.errors import PredicateError
-from braid.kernels.checks import Check, Mask, columns_read, passing
+from braid.kernels.checks import Check, Mask, columns_read, passing, sample_checks
 from braid.kernels.expressions.evaluate import is_true, tileable
 from braid.kernels.expressions.vectors import Vector, magnitude
 from braid.kernels.probing import Probing, StoredSegment, Window
@@ -76,14 +76,15 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
                 found.append(pairs)
                 found_pairs += pairs.length
             if found_pairs >= most:
-                yield from _passing_pieces(_concatenate(found), rest)
+                yield from _passing_pieces(probing, _concatenate(found), rest)
                 found, found_pairs = [], 0
     if found:
-        yield from _passing_pieces(_concatenate(found), rest)
+        yield from _passing_pieces(probing, _concatenate(found), rest)
 
 
-def _passing_pieces(pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
+def _passing_pieces(probing: Probing, pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
     for piece in pairs.pieces(columns_read(checks)):
+        probing.sampling.pairs -= sample_checks(piece, checks, probing.sampling.pairs)
         yield passing(piece, checks)
 
 

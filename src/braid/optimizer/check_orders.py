@@ -19,6 +19,8 @@ EXPRESSION_SECONDS, ENCLOSURE_SECONDS, FUNCTION_SECONDS = 3e-8, 3e-7, 1e-6
 PASSING = 0.5
 # What fewer pairs took is mostly the cost of a call.
 MIN_PAIRS = 1000.0
+# The share that passes of fewer sampled pairs is mostly chance.
+MIN_SAMPLED = 64.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,6 @@ class CheckEstimate:
 
     seconds: float
     passing: float
-    measured: bool = False
 
     @property
     def rank(self) -> float:
@@ -38,13 +39,16 @@ class CheckEstimate:
 
 def check_estimates(plan: JoinPlan, costs: Sequence[CheckCost]) -> tuple[CheckEstimate, ...]:
     """The estimate of every conjunct of the plan."""
-    known = {cost.conjunct: cost for cost in costs if cost.pairs >= MIN_PAIRS}
-    return tuple(
-        _guess(conjunct)
-        if (cost := known.get(number)) is None
-        else CheckEstimate(cost.seconds / cost.pairs, cost.passed / cost.pairs, measured=True)
-        for number, conjunct in enumerate(plan.conjuncts)
-    )
+    known = {cost.conjunct: cost for cost in costs}
+    return tuple(_estimate(conjunct, known.get(number)) for number, conjunct in enumerate(plan.conjuncts))
+
+
+def _estimate(conjunct: Conjunct, cost: CheckCost | None) -> CheckEstimate:
+    guess = _guess(conjunct)
+    if cost is None:
+        return guess
+    seconds = cost.seconds / cost.pairs if cost.pairs >= MIN_PAIRS else guess.seconds
+    return CheckEstimate(seconds, cost.passed / cost.sampled if cost.sampled >= MIN_SAMPLED else guess.passing)
 
 
 def choose_check_order(plan: JoinPlan, costs: Sequence[CheckCost]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
-from braid.plan.explain_functions import describe_function, waiting_functions
+from braid.plan.explain_functions import Cost, describe_function, waiting_functions
 from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder, SortOrder
 from braid.plan.layout import Layout
@@ -63,7 +63,7 @@ class Observed:
     lookups: tuple[Seen, ...]
     sort_orders: tuple[SortOrder, ...] = ()
     candidates: Mapping[tuple[int, int, int], float] = field(default_factory=dict)
-    checks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    checks: Mapping[int, Cost] = field(default_factory=dict)
 
     def matches(self, delta_stream: int, stream: int, joined: Sequence[int]) -> float | None:
         """The matches per probing row of a lookup, if it was observed."""
@@ -181,7 +181,7 @@ def _sorting(plan: JoinPlan, stream: int, observed: Observed | None) -> list[str
     return lines
 
 
-def _probe(plan: JoinPlan, probe: Probe, seen: float | None, checks: Mapping[int, tuple[float, float]]) -> list[str]:
+def _probe(plan: JoinPlan, probe: Probe, seen: float | None, checks: Mapping[int, Cost]) -> list[str]:
     matches = f" (guess: {EXPECTED_MATCHES[probe.access]:,.0f} a row until more is seen)"
     if len(plan.members(probe.stream)) > 1:
         matches = ""

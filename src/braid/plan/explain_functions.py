@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from braid.plan.join import JoinPlan, Probe
 from braid.plan.predicate import Conjunct
 
+Cost = tuple[float, float | None]
+"""The seconds of a pair, and the share of pairs that pass, where that was sampled."""
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-def describe_function(conjunct: Conjunct, seen: tuple[float, float] | None) -> str:
+def describe_function(conjunct: Conjunct, seen: Cost | None) -> str:
     """What a function costs: as it was seen, or as it was given."""
     function = conjunct.function
     if function is None:
         return ""
     if seen is not None:
-        return f" (seen: {_brief_seconds(seen[0])} a pair, {seen[1]:.3g} of the pairs pass)"
+        passing = "" if seen[1] is None else f", {seen[1]:.3g} of the pairs pass"
+        return f" (seen: {_brief_seconds(seen[0])} a pair{passing})"
     given = [] if function.cost is None else [f"{_brief_seconds(function.cost)} a pair"]
     given += [] if function.selectivity is None else [f"{function.selectivity:.3g} of the pairs pass"]
     return f" (given: {', '.join(given)})" if given else ""

@@ -154,12 +154,16 @@ class Fanout:
 
 @dataclass(frozen=True)
 class CheckCost:
-    """What was observed of a conjunct: the pairs that it was evaluated on, those that passed, and the seconds."""
+    """What was observed of a conjunct: the pairs that it was evaluated on, and the seconds.
+
+    `sampled` pairs were chosen whatever other conjuncts say of them; `passed` of them passed.
+    """
 
     conjunct: int
     pairs: float
-    passed: float
     seconds: float
+    sampled: float
+    passed: float
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ PRINTED = {
     "similar_titles.py": ("red city bike 28 inch  ~  city bike red 28 inch used", "3 similar titles"),
     "three_streams.py": ("look up bought", "24 purchases after a click"),
     "each_batch.py": ("4 steps, ",),
+    "near_duplicates.py": ("look up paper by time", "60 stories were in all three feeds"),
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from braid.optimizer.build import build_plan
-from braid.optimizer.check_orders import MIN_PAIRS, check_estimates, choose_check_order, pair_estimate
+from braid.optimizer.check_orders import check_estimates, choose_check_order, pair_estimate
 from braid.optimizer.join_orders import build_probe
 from braid.optimizer.sequences import best_orders
 from braid.plan.join import JoinPlan
@@ -36,7 +37,7 @@ def plan_of(*promises: Promise, streams: int = 2, expression: bool = False) -> J
 
 
 def measured(conjunct: int, seconds: float, passing: float, pairs: float = 1e6) -> CheckCost:
-    return CheckCost(conjunct, pairs, pairs * passing, pairs * seconds)
+    return CheckCost(conjunct, pairs, pairs * seconds, pairs, pairs * passing)
 
 
 def test_given_costs_and_selectivities_are_the_first_guess() -> None:
@@ -49,7 +50,7 @@ def test_what_was_measured_replaces_it_and_few_pairs_do_not() -> None:
     seen = (measured(0, 5e-5, 0.5), measured(1, 1e-6, 0.01))
     assert choose_check_order(plan, ()) == (0, 1)
     assert choose_check_order(plan, seen) == (1, 0)
-    few = tuple(measured(c.conjunct, c.seconds / c.pairs, c.passed / c.pairs, MIN_PAIRS / 2) for c in seen)
+    few = tuple(replace(cost, pairs=1.0, sampled=1.0) for cost in seen)
     assert choose_check_order(plan, few) == (0, 1)
 
 

@@ -228,7 +228,7 @@ def found_by_lookup(made: JoinPlan, probing: list[Decimal], stored: list[Decimal
     assert index.range is not None
     right = right.take(sort_positions(None, range_values(index.range, right)))
     segment = StoredSegment(right, (open_index(made, index, 1, right, None),), 0, 0)
-    found = match(prepare(made, (0,), probe, left, Counters()), segment)
+    found = match(prepare(made, (0,), probe, left, Counters()), segment, None)
     return {
         (int(a), int(b)) for pairs in found for a, b in zip(pairs.left_positions, pairs.right_positions, strict=True)
     }

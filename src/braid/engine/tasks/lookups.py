@@ -245,7 +245,7 @@ class SlotLookups:
     def check_costs(self) -> tuple[CheckCost, ...]:
         """What was observed of each conjunct."""
         return tuple(
-            CheckCost(number, float(spent.pairs), float(spent.passed), spent.seconds)
+            CheckCost(number, float(spent.pairs), spent.seconds, float(spent.sampled), float(spent.passed))
             for number, spent in sorted(self._checks.items())
             if spent.pairs
         )
