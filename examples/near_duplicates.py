@@ -1,4 +1,4 @@
-"""The same story in three feeds, told in other words: near-duplicate documents by the similarity of their vectors.
+"""The same story in three feeds, in other words: near-duplicate documents by the similarity of their vectors.
 
 Comparing two documents is expensive, and nothing but time says which ones to compare. Both comparisons cannot raise, so
 Braid makes each as soon as its two documents are joined, and the cheap selective one first, as it measures them. Time
@@ -21,10 +21,10 @@ directory = tempfile.mkdtemp(prefix="braid-news-")
 def feed(name: str, seed: int) -> braid.Stream:
     """A story every five seconds. All feeds bring the same 60 stories, each with some words of its own."""
     stories, own = np.random.default_rng(7).normal(size=(60, LENGTH)), np.random.default_rng(seed)
-    told = stories + own.normal(scale=0.2, size=stories.shape)
+    written = stories + own.normal(scale=0.2, size=stories.shape)
     rows = [
         (story, 1767254400 + 5 * story + int(own.integers(0, 20)), 300 + 20 * (story % 9), vector.tolist())
-        for story, vector in enumerate(told)
+        for story, vector in enumerate(written)
     ]
     frame = spark.createDataFrame(rows, "story int, at long, words int, vector array<double>")
     frame = frame.selectExpr("story", "timestamp_seconds(at) AS ts", "words", "vector")
