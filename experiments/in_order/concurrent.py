@@ -14,7 +14,7 @@ from experiments.in_order.size import Size
 from experiments.in_order.timed import SLOTS
 from experiments.pictures import Picture, Series
 
-TURN = 4.0  # seconds between two rows of the slower stream
+TURN = 2.0  # seconds between two rows of the slower stream
 COST = 0.0002  # seconds of a core a pair
 PROPORTIONAL = 1.25
 """A cost within this factor of so many times the cost of one query's pairs counts as proportional."""

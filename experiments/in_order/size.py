@@ -11,7 +11,7 @@ from experiments.in_order.replay import Pacing
 class Size:
     """Runs of the model with other arrivals and their length, at least `slow_rows` rows of the slower stream.
 
-    On Spark so many `rounds`: pairs cost `costs`, or `overload_cost`, while a row of the slower stream comes every four
+    On Spark so many `rounds`: pairs cost `costs`, or `overload_cost`, while a row of the slower stream comes every two
     seconds, and 0.7 ms while it comes every `turns`; or so many `queries` run at once. `buffered_turns` are the rows of
     the slower stream in a window where what the engine buffers is counted.
     """
@@ -37,10 +37,10 @@ SIZES = {
         slow_rows=100,
         buffered_turns=6,
         rounds=1,
-        pacing=Pacing(seconds=16.0, warm_up=8.0),
+        pacing=Pacing(seconds=8.0, warm_up=4.0),
         costs=(0.00005, 0.0014),
         overload_cost=0.003,
-        turns=(4.0, 2.0),
+        turns=(2.0, 1.6),
         queries=(1, 2),
     ),
     "full": Size(
@@ -50,10 +50,10 @@ SIZES = {
         slow_rows=400,
         buffered_turns=30,
         rounds=3,
-        pacing=Pacing(seconds=28.0, warm_up=16.0),
+        pacing=Pacing(seconds=16.0, warm_up=10.0),
         costs=(0.00005, 0.00035, 0.0014),
         overload_cost=0.003,
-        turns=(7.0, 2.0),
+        turns=(4.0, 1.6),
         queries=(1, 3),
     ),
 }

@@ -11,7 +11,7 @@ from experiments.in_order.replay import Replay
 from experiments.in_order.size import Size
 from experiments.pictures import Picture
 
-TURN = 4.0  # seconds between two rows of the slower stream
+TURN = 2.0  # seconds between two rows of the slower stream
 
 
 def measure_costs(size: Size) -> Measured:

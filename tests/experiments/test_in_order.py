@@ -139,6 +139,6 @@ def test_every_round_has_every_policy_and_another_one_first(monkeypatch: pytest.
         assert len({policy for _, policy in asked[first : first + 3]}) == 3
     assert [point["name"] for point in found["points"]] == ["a", "b"]
     assert [point["queries"] for point in found["points"]] == [1, 3]
-    # 0.002 s a pair, 200 and 0.5 rows a second, 8 s: 1.6 of a slot's time, times 3 queries, on two slots
-    assert found["points"][1]["share"] == pytest.approx(2.4)
+    # 0.002 s a pair, 200 and 0.5 rows a second, 4 s: 0.8 of a slot's time, times 3 queries, on two slots
+    assert found["points"][1]["share"] == pytest.approx(1.2)
     assert {len(runs) for point in found["points"] for runs in point["rounds"].values()} == {3}
