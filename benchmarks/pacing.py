@@ -21,7 +21,7 @@ from benchmarks.tasks import Task
 from benchmarks.workloads.workload import file_name, row_counts
 
 POLL_SECONDS = 0.01
-SHARES = {"p50": 0.5, "p99": 0.99}
+SHARES = {"p0": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p99": 0.99, "p100": 1.0}
 CUTS = 5  # files of a paced task in a batch of the sustained one
 START_SECONDS = 12.0  # until the backlog of the start is worked off
 STEADY_SECONDS = 12.0

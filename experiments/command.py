@@ -63,11 +63,11 @@ def publish_page(paper: str, size: str) -> None:
 
 
 def read_records(paper: str, size: str) -> Records:
-    """The records that there are, by experiment."""
+    """The records that there are, by experiment; one without measurements only keeps what failed before."""
     found: dict[str, Record] = {}
     for experiment in PAPERS[paper].experiments:
         record = read_record(record_path(HOME / paper, size, experiment.name))
-        if record is not None:
+        if record is not None and record.measured:
             found[experiment.name] = record
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -22,7 +22,6 @@ from benchmarks.peers.streaming import Places, follow, open_inputs, open_session
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import row_counts
 from braid.plan.aggregation import Updates
-from experiments.claims import Ratio
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,21 +119,6 @@ def in_turn(stage: Stage, variants: Mapping[str, Variant], rounds: int) -> Round
         for name in names[first:] + names[:first]:
             found[name].append(stage.run(variants[name]))
     return found
-
-
-def ratio(one: Sequence[Measurement], other: Sequence[Measurement], figure: Callable[[Measurement], float]) -> Ratio:
-    return Ratio(tuple(figure(a) / figure(b) for a, b in zip(one, other, strict=True)))
-
-
-def recorded(found: Mapping[str, Rounds]) -> dict[str, Any]:
-    """What was measured, run by run, for the record."""
-    return {
-        f"{query}, {name}": [
-            {"seconds": [round(one, 3) for one in run.seconds], "rows": list(run.rows), **run.details} for run in runs
-        ]
-        for query, rounds in found.items()
-        for name, runs in rounds.items()
-    }
 
 
 def _asked(variant: Variant, frames: list[DataFrame]) -> Join:

@@ -7,6 +7,9 @@ system sees the same rows and may drop them as early as it can.
 Each stream is spread evenly over the whole time of the workload, so its rate follows the size of its table. Rows
 arrive shuffled by the seed: the time of a row says nothing about its keys, nor about when its partner comes. A window
 therefore keeps only a part of the answer; the paper's figures, and the defaults here, are of the whole history.
+
+A table of suppliers is tiny beside one of line items. To join streams of equal volume, as the paper does, a scale may
+have all its suppliers and only a part of its line items, and the second stream of Band only a sample of its rows.
 """
 
 from __future__ import annotations
@@ -66,11 +69,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """How tables become streams: the scale factor, the time over which rows arrive, where tables are kept."""
+    """How tables become streams: the scale factor, the time over which rows arrive, where tables are kept.
+
+    Of the line items, the table has the first of so many parts.
+    """
 
     scale_factor: float
     seconds: float
     directory: Path
+    line_item_parts: int = 1
 
     @property
     def length_us(self) -> int:
@@ -96,15 +103,29 @@ def line_items(*columns: str) -> Source:
     return Source(taken, f"SELECT {names} FROM '{{tables}}/lineitem.parquet' ORDER BY l_orderkey, l_linenumber")
 
 
+def line_items_with_nation(*columns: str) -> Source:
+    """The line items with the nation of their supplier beside these columns."""
+    plain = line_items(*columns)
+    query = f"""
+    SELECT {", ".join(f"l_{column}" for column in plain.columns)}, n_name
+    FROM '{{tables}}/lineitem.parquet'
+    JOIN '{{tables}}/supplier.parquet' ON l_suppkey = s_suppkey
+    JOIN '{{tables}}/nation.parquet' ON s_nationkey = n_nationkey
+    ORDER BY l_orderkey, l_linenumber
+    """
+    return Source((*plain.columns, "nation"), query)
+
+
 def q5(
     scale_factor: float = 0.1,
     window_seconds: float | None = None,
     seconds_per_batch: float = 1,
     batches: int = 30,
     directory: Path = DIRECTORY,
+    line_item_parts: int = 1,
 ) -> Workload:
     """Line items and the suppliers of one region, the largest join inside TPC-H's Q5."""
-    arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory)
+    arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory, line_item_parts)
     return Workload(
         name="tpch-q5",
         title=f"TPC-H Q5, ((region ⋈ nation) ⋈ supplier) ⋈ lineitem, {window_text(window_seconds)}",
@@ -129,9 +150,10 @@ def q7(
     seconds_per_batch: float = 1,
     batches: int = 30,
     directory: Path = DIRECTORY,
+    line_item_parts: int = 1,
 ) -> Workload:
     """Line items shipped in two years and the suppliers of two nations, the largest join inside TPC-H's Q7."""
-    arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory)
+    arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory, line_item_parts)
     return Workload(
         name="tpch-q7",
         title=f"TPC-H Q7, (supplier ⋈ nation) ⋈ lineitem, {window_text(window_seconds)}",
@@ -159,22 +181,26 @@ def band(
     seconds_per_batch: float = 1,
     batches: int = 30,
     directory: Path = DIRECTORY,
+    one_in: int = 1,
+    with_nation: bool = False,
 ) -> Workload:
-    """Line items of the same order or a neighbouring one: a band, with selections on both sides."""
+    """Line items of the same order or a neighbouring one: a band, with selections on both sides.
+
+    The second stream has one row in so many, the first may have the nation of the supplier.
+    """
     arrivals = Arrivals(scale_factor, seconds_per_batch * batches, directory)
     selections = "l1.shipmode = 'TRUCK' AND l2.shipinstruct = 'NONE' AND l1.quantity > 48"
     return Workload(
         name="tpch-band",
         title=f"TPC-H Band, |l1.orderkey - l2.orderkey| <= 1, {window_text(window_seconds)}",
         feeds=(
-            _feed("l1", 1, line_items("quantity", "shipmode"), arrivals),
-            _feed("l2", 2, line_items("shipinstruct"), arrivals),
+            _feed("l1", 1, (line_items_with_nation if with_nation else line_items)("quantity", "shipmode"), arrivals),
+            _feed("l2", 2, line_items("shipinstruct"), arrivals, one_in),
         ),
         on=f"abs(l1.orderkey - l2.orderkey) <= 1 AND {selections}",
-        select=tuple(
-            f"{stream}.{column} AS {stream}_{column}"
-            for stream in ("l1", "l2")
-            for column in ("orderkey", "linenumber")
+        select=(
+            *(f"{s}.{column} AS {s}_{column}" for s in ("l1", "l2") for column in ("orderkey", "linenumber")),
+            *(("l1.nation AS nation",) if with_nation else ()),
         ),
         seconds_per_batch=seconds_per_batch,
         batches=batches,
@@ -189,9 +215,9 @@ def generator() -> str | None:
     return shutil.which(PROGRAM, path=os.pathsep.join(places))
 
 
-def tables(scale_factor: float, directory: Path) -> Path:
+def tables(scale_factor: float, directory: Path, line_item_parts: int = 1) -> Path:
     """A directory with the tables as parquet files, made now unless it is there. It appears whole or not at all."""
-    made = directory / f"scale-{scale_factor:g}"
+    made = directory / f"scale-{scale_factor:g}{'' if line_item_parts == 1 else f'-of-{line_item_parts}'}"
     if made.exists():
         return made
     program = generator()
@@ -200,30 +226,38 @@ def tables(scale_factor: float, directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix="making-") as scratch:
         output = Path(scratch) / "tables"
-        options = ("--scale-factor", f"{scale_factor:g}", "--tables", ",".join(TABLES), "--output-dir", str(output))
-        subprocess.run([program, "parquet", *options, "--quiet"], check=True)
+        options = ("parquet", "--quiet", "--scale-factor", f"{scale_factor:g}", "--output-dir", str(output))
+        whole = [table for table in TABLES if line_item_parts == 1 or table != "lineitem"]
+        subprocess.run([program, *options, "--tables", ",".join(whole)], check=True)
+        if line_item_parts > 1:
+            part = ("--tables", "lineitem", "--parts", str(line_item_parts), "--part", "1")
+            subprocess.run([program, *options, *part], check=True)
+            (output / "lineitem" / "lineitem.1.parquet").rename(output / "lineitem.parquet")
         output.rename(made)
     return made
 
 
-def arrived(source: Source, number: int, arrivals: Arrivals) -> pa.Table:
-    """A whole stream: the rows of a source, shuffled, with their times. Streams of other numbers shuffle otherwise."""
-    query = source.query.format(tables=tables(arrivals.scale_factor, arrivals.directory))
+def arrived(source: Source, number: int, arrivals: Arrivals, one_in: int = 1) -> pa.Table:
+    """A whole stream: the rows of a source, shuffled, with their times. Streams of other numbers shuffle otherwise.
+
+    A sample has one row in so many.
+    """
+    made = tables(arrivals.scale_factor, arrivals.directory, arrivals.line_item_parts)
     with duckdb.connect() as connection:
-        rows = connection.sql(query).to_arrow_table()
-    order = np.random.default_rng([SEED, number]).permutation(rows.num_rows)
-    times_us = FIRST_SECOND * SECOND_US + np.arange(rows.num_rows) * arrivals.length_us // max(1, rows.num_rows)
+        rows = connection.sql(source.query.format(tables=made)).to_arrow_table()
+    order = np.random.default_rng([SEED, number]).permutation(rows.num_rows)[::one_in]
+    times_us = FIRST_SECOND * SECOND_US + np.arange(len(order)) * arrivals.length_us // max(1, len(order))
     columns = [*rows.take(pa.array(order)).columns, pa.array(times_us)]
     schema = _schema(source)
     return pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _feed(name: str, number: int, source: Source, arrivals: Arrivals) -> Feed:
+def _feed(name: str, number: int, source: Source, arrivals: Arrivals, one_in: int = 1) -> Feed:
     """The stream a second at a time; its tables are read when the first second is asked for."""
 
     @cache
     def whole() -> pa.Table:
-        return arrived(source, number, arrivals)
+        return arrived(source, number, arrivals, one_in)
 
     def second(at: int) -> pa.Table:
         begin, end = (_first_row(whole().num_rows, edge, arrivals) for edge in (at, at + 1))

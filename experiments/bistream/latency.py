@@ -3,91 +3,126 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from functools import partial
 
 from benchmarks.tasks import Measurement
-from experiments.bistream.models import settings_for
-from experiments.bistream.queries import QUERIES
+from experiments.bistream import queries, timing
+from experiments.bistream.models import label
+from experiments.bistream.queries import QUERIES, TITLES
 from experiments.bistream.size import Size
-from experiments.bistream.throughput import SETTINGS
-from experiments.bistream.timing import BANDS_HAVE_NO_KEY, lateness_of, paced_task
-from experiments.claims import agreed, all_of
-from experiments.outcome import Claim, Curve, Outcome
-from experiments.side_by_side import Rounds, Variant, in_turn, open_stage, ratio, recorded
+from experiments.bistream.timing import SETTINGS, paced_task
+from experiments.claims import Claim, Measured, Ratio, Verdict, agreed, all_of
+from experiments.experiment import Experiment, Settings, Table
+from experiments.pictures import Picture, Series
+from experiments.side_by_side import Variant, in_turn, open_stage
 
 SIMILAR_SECONDS = 0.010
+FIVE = ("p0", "p25", "p50", "p75", "p100")
 STEPS_DECIDE = (
-    "Lateness: a file waits for the step under way, and its results leave when its own step ends, so settings are as "
-    "far apart as their steps are long; on two cores that is what all units together take. With few rounds, "
-    "differences of some tens of milliseconds are also the machine's noise."
+    "Lateness on Spark: a file waits for the step under way, and its results leave when its own step ends, so settings "
+    "are as far apart as their steps are long; on two cores that is what all units together take."
 )
 
 
-def latency(size: Size) -> Outcome:
+def measure_latency(size: Size) -> Measured:
     """Files on schedule, as many a second for every setting, all settings in turn."""
-    found: dict[str, Rounds] = {}
+    found: Measured = {}
     with open_stage() as stage:
         for query in QUERIES:
-            variants = {s: Variant(paced_task(size, query, s)) for s in settings_for(query, SETTINGS)}
-            found[query] = in_turn(stage, variants, size.paced_rounds)
-    return compare(size, found)
+            variants = {setting: Variant(paced_task(size, query, setting)) for setting in SETTINGS}
+            rounds = in_turn(stage, variants, size.rounds)
+            found[query] = {setting: [lateness_of(run) for run in runs] for setting, runs in rounds.items()}
+    return found
 
 
-def compare(size: Size, found: Mapping[str, Rounds]) -> Outcome:
-    """What the rounds say."""
-    late = {(q, s): [lateness_of(run) for run in runs] for q, rounds in found.items() for s, runs in rounds.items()}
-    medians = {key: statistics.median(run["p50"] for run in runs) for key, runs in late.items()}
-    highest = {key: max(run["p99"] for run in runs) for key, runs in late.items()}
-    rates = ", ".join(f"{query} {late[query, 'JM16'][0]['rate']:,.0f}" for query in QUERIES)
-    return Outcome(
-        "latency",
-        "How late results are, by setting",
-        f"TPC-H scale {size.timed_scale:g} on Spark, {size.files_per_second} files of each stream a second on "
-        f"schedule; rows a second: {rates}. {size.paced_rounds} rounds of all settings in turn, the first "
-        f"{size.paced_warm_up} of {size.paced_files} files of each run not counted. A row is late by the "
-        "time from when its file is due until its results are committed: the median of a run's rows, then of the "
-        "rounds; p99 is the highest of the rounds; where rounds disagree, nothing is decided. "
-        f"The paper measures at the highest rate. {BANDS_HAVE_NO_KEY}",
-        "Figure 9",
-        tuple(claim for query in QUERIES for claim in _claims(query, found[query])),
-        ("query, setting", "late, median", "late, p99"),
-        tuple((f"{q}, {s}", f"{1000 * medians[q, s]:.0f} ms", f"{1000 * highest[q, s]:.0f} ms") for q, s in late),
-        tuple(Curve(s, tuple((q, 1000 * medians[q, s]) for q in QUERIES if (q, s) in medians)) for s in SETTINGS),
-        ("", "late, median, ms"),
-        "bars",
-        recorded(found),
+def lateness_of(run: Measurement) -> dict[str, float]:
+    """How late the results of a paced run were; it must have kept up."""
+    found: dict[str, float] = run.details["latency"]
+    if "error" in found:
+        raise AssertionError(f"A paced run did not keep up: {found['error']}")
+    return {name: found[name] for name in (*FIVE, "p99", "rate")}
+
+
+def _similar(query: str, measured: Measured) -> Verdict:
+    apart = []
+    for number, matrix in enumerate(measured[query]["JM16"]):
+        apart.append(max(abs(measured[query][setting][number]["p50"] - matrix["p50"]) for setting in SETTINGS))
+    texts = ", ".join(f"{1000 * seconds:.0f}" for seconds in apart)
+    return Verdict(
+        f"within {texts} ms of JM16, by round", agreed(one <= SIMILAR_SECONDS for one in apart), STEPS_DECIDE
     )
 
 
-def _claims(query: str, rounds: Rounds) -> list[Claim]:
-    apart = [max(abs(_median(run) - _median(matrix)) for run in runs) for matrix, *runs in _each_round(rounds)]
-    texts = " and ".join(f"{1000 * seconds:.0f}" for seconds in apart)
-    similar = Claim(
-        f"{query}: JB and JM are about as late",
-        "within 10 ms",
-        f"within {texts} ms of JM16, by round",
-        agreed(seconds <= SIMILAR_SECONDS for seconds in apart),
-        STEPS_DECIDE,
-    )
-    if query == "band":
-        return [similar]
-    matrix, random = (ratio(rounds["JB16-CR8"], rounds[other], _median) for other in ("JM16", "JB16"))
-    return [
-        similar,
+def _sooner(query: str, measured: Measured) -> Verdict:
+    medians = {s: [run["p50"] for run in measured[query][s]] for s in SETTINGS}
+    matrix, random = (Ratio.of(medians["JB16-CR8"], medians[other]) for other in ("JM16", "JB16"))
+    here = f"8 subgroups over JM16 {matrix}, over JB16 {random}"
+    return Verdict(here, all_of(matrix.below(1), random.below(1)), STEPS_DECIDE)
+
+
+def _claims(query: str) -> tuple[Claim, ...]:
+    title = TITLES[query]
+    return (
         Claim(
-            f"{query}: with subgroups results are less late than in a matrix, and than by random routing",
-            "JB16-CR8 < JM16, JB16-CR8 < JB16",
-            f"CR8 over JM16 {matrix}, over JB16 {random}",
-            all_of(matrix.below(1), random.below(1)),
-            STEPS_DECIDE,
+            f"{query} similar",
+            f"{title}: results of all settings are about as late",
+            "within 10 ms",
+            partial(_similar, query),
         ),
-    ]
+        Claim(
+            f"{query} sooner",
+            f"{title}: with 8 subgroups results are less late than in a matrix, and than by random routing",
+            "JB16-CR8 < JM16, JB16-CR8 < JB16",
+            partial(_sooner, query),
+        ),
+    )
 
 
-def _each_round(rounds: Rounds) -> Iterator[tuple[Measurement, ...]]:
-    """The runs of every round, the matrix first."""
-    return zip(rounds["JM16"], *(runs for name, runs in rounds.items() if name != "JM16"), strict=True)
+def _five(runs: list[Measured]) -> tuple[float, ...]:
+    """Milliseconds: the lowest, the medians of the rounds' quartiles, and the highest."""
+    ends = min(run["p0"] for run in runs), max(run["p100"] for run in runs)
+    middle = [statistics.median(run[name] for run in runs) for name in FIVE[1:-1]]
+    return tuple(1000 * seconds for seconds in (ends[0], *middle, ends[1]))
 
 
-def _median(run: Measurement) -> float:
-    return lateness_of(run)["p50"]
+def _table(measured: Measured) -> tuple[Table, ...]:
+    rows = tuple(
+        (f"{TITLES[query]}, {label(setting)}", *(f"{value:.0f} ms" for value in _five(measured[query][setting])))
+        for query in QUERIES
+        for setting in SETTINGS
+    )
+    return (Table(("query, setting", "best", "quartile", "median", "quartile", "worst"), rows),)
+
+
+def _boxes(measured: Measured) -> Picture:
+    series = tuple(
+        Series(label(s), tuple((TITLES[query], _five(measured[query][s])) for query in QUERIES)) for s in SETTINGS
+    )
+    title = "How late results are on Spark: quartiles, best and worst"
+    return Picture("", title, "query", ("milliseconds",), series, "boxes")
+
+
+def _describe(measured: Measured, settings: Settings) -> str:
+    rates = ", ".join(f"{TITLES[query]} {measured[query]['JM16'][0]['rate']:,.0f}" for query in QUERIES)
+    return (
+        f"The rows of the section before, {settings['size.files_per_second']} files of each stream a second on "
+        "schedule; "
+        f"rows a second: {rates}. {settings['size.rounds']} rounds of all settings in turn, the first "
+        f"{settings['size.paced_warm_up']} of {settings['size.paced_files']} files of each run not counted. A row is "
+        "late by the wall time from when its file is due until its results are committed. The paper measures at the "
+        "highest rate."
+    )
+
+
+LATENCY = Experiment(
+    "latency",
+    "How late results are on Spark",
+    ("Figure 9",),
+    measure_latency,
+    _describe,
+    tuple(claim for query in QUERIES for claim in _claims(query)),
+    _table,
+    lambda measured: [_boxes(measured)],
+    timed=True,
+    modules=(queries, timing),
+)

@@ -1,135 +1,238 @@
-"""Memory: a biclique stores every row once, a matrix along a whole row or column (Figures 6, 10, 15 to 17, Table 4)."""
+"""Memory of the fullest unit: a biclique stores a row once, a matrix along a row or column (Figures 6a, 10, 15-17)."""
 
 from __future__ import annotations
 
-from experiments.bistream.counting import Counted, count
-from experiments.bistream.models import model
-from experiments.bistream.queries import QUERIES
+from functools import partial
+
+from experiments.bistream import counting, queries
+from experiments.bistream.counting import count
+from experiments.bistream.models import label, model
+from experiments.bistream.queries import QUERIES, TITLES, in_steps
 from experiments.bistream.size import Size
-from experiments.claims import within
-from experiments.outcome import Claim, Curve, Outcome
+from experiments.claims import Claim, Measured, Verdict, all_of, within
+from experiments.experiment import Experiment, Settings, Table
+from experiments.pictures import Picture, Series
 
-UNITS = (4, 16, 36, 64)
-TABLE_4 = {"JB8": 278, "JB16": 549, "JB36": 1262, "JM16": 140, "JM36": 207}
+SETTINGS = ("JB16", "JM16")
+PAPERS_RATIO = (3.3, 4.0)
+TOLERANCE = 0.1
+SQUARES = (4, 16, 36, 64)
+# The other numbers of units of Figure 17.
+MORE_UNITS = (8, 24, 32, 48)
+CAPACITY_BYTES = 1_500_000_000  # the paper's threshold of a unit
+FEW_ROWS = (
+    "Fullest unit: random routing sends a task's rows to one unit for every 1,024 of them, so a step with few rows "
+    "reaches few units, and some are fuller than others until many steps have passed."
+)
 
 
-def stored(size: Size) -> Outcome:
-    """Rows stored by JB16 and JM16 as rows come, over the whole history."""
-    runs: dict[tuple[str, str], Counted] = {}
+def measure_stored(size: Size) -> Measured:
+    """Bytes of the mean and of the fullest unit as rows come, and the rows that pass the selections."""
+    found: Measured = {}
     for name in QUERIES:
         query = size.query(name)
-        for setting in ("JB16", "JM16"):
-            runs[name, setting] = count(query.draft()[0].logical_plan(), model(setting), query.tables())
+        plan, steps = query.draft()[0].logical_plan(), in_steps(query.whole(), size.steps)
+        found[name] = {"selected": {stream: table.num_rows for stream, table in query.selected().items()}}
+        for setting in SETTINGS:
+            run = count(plan, model(setting), steps)
+            sides = [unit["bytes"] for unit in run.last["units"]]
+            found[name][setting] = {
+                "volumes": run.volumes,
+                "mean": run.mean(16),
+                "fullest": run.fullest(16),
+                "rows": run.last["stateRows"],
+                "streams": [sum(sides[:8]), sum(sides[8:])] if setting == "JB16" else None,
+            }
+    return found
+
+
+def _fuller(query: str, measured: Measured) -> Verdict:
+    once, copied = (measured[query][setting] for setting in SETTINGS)
+    fullest, mean = (copied[what][-1] / once[what][-1] for what in ("fullest", "mean"))
+    lowest, highest = PAPERS_RATIO
+    here = f"{fullest:.2f} times by the fullest unit, {mean:.2f} by the mean"
+    return Verdict(here, lowest * (1 - TOLERANCE) <= fullest <= highest * (1 + TOLERANCE), FEW_ROWS)
+
+
+def _copies(query: str, measured: Measured) -> Verdict:
+    selected = sum(measured[query]["selected"].values())
+    once, copied = (measured[query][setting]["rows"] for setting in SETTINGS)
+    here = f"{selected:,} rows pass the selections (DuckDB); {once:,} and {copied:,} are stored"
+    return Verdict(here, once == selected and copied == 4 * selected)
+
+
+def _always(query: str, measured: Measured) -> Verdict:
+    once, copied = (measured[query][setting]["fullest"] for setting in SETTINGS)
+    least = min(more / less for more, less in zip(copied, once, strict=True))
+    return Verdict(f"at least {least:.2f} times, after every step", least > 1, FEW_ROWS)
+
+
+def _stored_claims(query: str) -> tuple[Claim, ...]:
+    title = TITLES[query]
+    return (
+        Claim(
+            f"{query} fuller",
+            f"{title}: a unit of a matrix needs more memory than one of a biclique of as many units",
+            "19 M beside 5.8 M rows fit, 76 M beside 19 M (Figure 10): 3.3 to 4 times",
+            partial(_fuller, query),
+        ),
+        Claim(
+            f"{query} copies",
+            f"{title}: a biclique stores every row once, a matrix of 16 units four times",
+            "equations 1 and 2",
+            partial(_copies, query),
+        ),
+        Claim(
+            f"{query} always",
+            f"{title}: the matrix fills its units faster at every volume",
+            "always",
+            partial(_always, query),
+        ),
+    )
+
+
+def _stored_table(measured: Measured) -> tuple[Table, ...]:
+    headings = ("query", "bytes of the streams", "biclique: mean unit", "fullest", "matrix: mean unit", "fullest")
     rows = []
-    claims = []
-    for name in QUERIES:
-        once, copied = (runs[name, setting].last["stateRows"] for setting in ("JB16", "JM16"))
-        lone = count(size.query(name).draft()[0].logical_plan(), model("JB4"), size.query(name).tables()).last[
-            "stateRows"
-        ]
-        rows.append((name, f"{lone:,}", f"{once:,}", f"{copied:,}", f"{copied / once:.2f}"))
-        claims.append(
-            Claim(
-                f"{name}: JM16 stores more rows than JB16",
-                "3.3 to 4 times",
-                f"{copied / once:.2f} times; JB16 stores {once / lone:.2f} of the rows that pass the selections",
-                within(copied / once, 4.0, 0.001) and once == lone,
-            )
-        )
-    curves = tuple(
-        Curve(f"{setting}, {name}", tuple(zip(run.volumes, _bytes_a_unit(run, 16), strict=True)))
-        for (name, setting), run in runs.items()
-    )
-    return Outcome(
-        "stored",
-        "Stored rows and memory of a unit, 16 units, whole history",
-        f"{size.describe()}, counted by the engine in one process.",
-        "Figure 6a",
-        tuple(claims),
-        ("query", "rows selected", "JB16 rows", "JM16 rows", "JM16 / JB16"),
-        tuple(rows),
-        curves,
-        ("rows that came", "bytes of a unit, mean"),
+    for query in QUERIES:
+        streams = " and ".join(f"{size:,}" for size in measured[query]["JB16"]["streams"])
+        ends = [f"{measured[query][s][what][-1]:,.0f}" for s in SETTINGS for what in ("mean", "fullest")]
+        rows.append((TITLES[query], streams, *ends))
+    return (Table(headings, tuple(rows)),)
+
+
+def _stored_picture(query: str, measured: Measured) -> Picture:
+    series = []
+    for setting in SETTINGS:
+        run = measured[query][setting]
+        megabytes = [size / 1e6 for size in run["fullest"]]
+        series.append(Series(label(setting), tuple(zip(run["volumes"], megabytes, strict=True))))
+    return Picture(
+        query, f"{TITLES[query]}: memory of the fullest unit", "rows that came", ("megabytes",), tuple(series)
     )
 
 
-def volume(size: Size) -> Outcome:
-    """The largest volume that fits: a unit's memory is fixed, the rows it holds are counted."""
-    rows, claims, curves = [], [], []
+def _describe_stored(measured: Measured, settings: Settings) -> str:
+    scale = settings["size.scales"]
+    return (
+        f"Q5 and Q7 of TPC-H scale {scale['q5']:g}, Band of scale {scale['band']:g}, in {settings['size.steps']} "
+        "steps, whole history, counted by the engine in one process. As in the paper, rows come at other rates in the "
+        "two streams, so that both bring about the same volume: a scale has all its suppliers and a part of its line "
+        "items, Band's second stream a sample. A unit's memory is the bytes of the rows it stores."
+    )
+
+
+STORED = Experiment(
+    "stored",
+    "Memory of a unit, 16 units, whole history",
+    ("Figure 6a",),
+    measure_stored,
+    _describe_stored,
+    tuple(claim for query in QUERIES for claim in _stored_claims(query)),
+    _stored_table,
+    lambda measured: [_stored_picture(query, measured) for query in QUERIES],
+    modules=(counting, queries),
+)
+
+
+def measure_volume(size: Size) -> Measured:
+    """The bytes of a unit when all rows have come, for all numbers of units."""
+    found: Measured = {}
     for name in QUERIES:
         query = size.query(name)
-        largest: dict[str, dict[int, float]] = {"JB": {}, "JM": {}}
-        for kind, by_units in largest.items():
-            for units in UNITS:
-                run = count(query.draft()[0].logical_plan(), model(f"{kind}{units}"), query.tables())
-                by_units[units] = run.volumes[-1] * size.unit_rows * units / run.last["stateRows"]
-        growth = {kind: by_units[64] / by_units[4] for kind, by_units in largest.items()}
-        rows += [
-            (f"{name}, {kind}", *(f"{by_units[units]:,.0f}" for units in UNITS)) for kind, by_units in largest.items()
-        ]
-        curves += [Curve(f"{kind}, {name}", tuple(by_units.items())) for kind, by_units in largest.items()]
-        claims.append(
-            Claim(
-                f"{name}: largest volume from 4 to 64 units",
-                "JB grows nearly linearly (16 to 64 units: 3.8 times), JM by the square root (1.9 times)",
-                f"JB {growth['JB']:.1f} times, JM {growth['JM']:.1f} times for 16 times the units",
-                within(growth["JB"], 16, 0.1) and within(growth["JM"], 4, 0.1),
-            )
-        )
-    return Outcome(
-        "volume",
-        f"Rows that fit when a unit holds {size.unit_rows:,}",
-        f"{size.describe()}. Rows that came, for every row that is stored, copies included.",
-        "Figures 10, 15 to 17",
-        tuple(claims),
-        ("query, model", *(f"{units} units" for units in UNITS)),
-        tuple(rows),
-        tuple(curves),
-        ("units", "rows that fit"),
-    )
+        plan, tables = query.draft()[0].logical_plan(), [query.whole()]
+        kinds = {"JB": sorted(SQUARES + MORE_UNITS), "JM": SQUARES}
+        found[name] = {}
+        for kind, counts in kinds.items():
+            for units in counts:
+                run = count(plan, model(f"{kind}{units}"), tables)
+                ends = {"mean": run.mean(units)[-1], "fullest": run.fullest(units)[-1]}
+                found[name].setdefault(kind, {})[str(units)] = {"rows": run.volumes[-1], **ends}
+    return found
 
 
-def windows(size: Size) -> Outcome:
-    """The longest window that fits, as ratios of Table 4, and that memory stays bounded while it slides."""
-    fitting, rippling = {}, {}
-    for setting in TABLE_4:
-        query = size.query("q5", window_seconds=size.batches / 4)
-        run = count(query.draft()[0].logical_plan(), model(setting), query.tables())
-        units = int(setting[2:])
-        full = [step for step in run.steps if step["batchId"] > size.batches / 2]
-        rows_a_second = sum(step["stateRows"] for step in full) / len(full) / (size.batches / 4)
-        fitting[setting] = size.unit_rows * units / rows_a_second
-        rippling[setting] = max(step["stateRows"] for step in full) / min(step["stateRows"] for step in full)
-    ratios = {setting: fitting[setting] / fitting["JB8"] for setting in TABLE_4}
-    printed = {setting: seconds / TABLE_4["JB8"] for setting, seconds in TABLE_4.items()}
-    claims = [
+def largest_volume(run: Measured, what: str = "fullest") -> float:
+    """The rows that may come until a unit has reached its capacity, if all fill at the pace measured."""
+    return float(run["rows"] * CAPACITY_BYTES / run[what])
+
+
+def _growth(query: str, kind: str, measured: Measured, what: str = "fullest") -> float:
+    runs = measured[query][kind]
+    return largest_volume(runs["64"], what) / largest_volume(runs["4"], what)
+
+
+def _grows(query: str, kind: str, expected: float, measured: Measured) -> Verdict:
+    growth, mean = (_growth(query, kind, measured, what) for what in ("fullest", "mean"))
+    here = f"{growth:.1f} times by the fullest unit, {mean:.1f} by the mean, from 4 to 64 units"
+    return Verdict(here, within(growth, expected, TOLERANCE), FEW_ROWS)
+
+
+def _linear(query: str, measured: Measured) -> Verdict:
+    """Of every number of units: the volume a unit holds, beside that of four units."""
+    runs = measured[query]["JB"]
+    base = largest_volume(runs["4"]) / 4
+    shares = {units: largest_volume(run) / int(units) / base for units, run in runs.items()}
+    worst = min(shares, key=lambda units: shares[units])
+    here = f"a unit of {worst} holds {shares[worst]:.2f} of what one of 4 holds; {len(shares)} numbers of units"
+    return Verdict(here, all_of(*(within(share, 1.0, TOLERANCE) for share in shares.values())), FEW_ROWS)
+
+
+def _volume_claims(query: str) -> tuple[Claim, ...]:
+    title = TITLES[query]
+    return (
         Claim(
-            f"longest window of {setting} over that of JB8, Q5",
-            f"{printed[setting]:.2f}",
-            f"{ratios[setting]:.2f}",
-            within(ratios[setting], printed[setting], 0.1),
-        )
-        for setting in TABLE_4
-        if setting != "JB8"
-    ]
-    claims.append(
+            f"{query} biclique",
+            f"{title}: what fits a biclique grows linearly with its units",
+            "nearly (76 M to 290 M rows from 16 to 64 units)",
+            partial(_grows, query, "JB", 16.0),
+        ),
         Claim(
-            "memory is bounded after one window and ripples as sub-indexes are discarded",
-            "bounded, with ripples",
-            f"largest over smallest after the first windows: {max(rippling.values()):.2f}",
-            max(rippling.values()) < 1.5,
-        )
-    )
-    return Outcome(
-        "windows",
-        "Longest window in the same memory, Q5",
-        f"{size.describe()}, window of a quarter of the run.",
-        "Figure 6b, Table 4",
-        tuple(claims),
-        ("setting", "paper, s at 50 K/s", "over JB8", "here, over JB8"),
-        tuple((s, str(TABLE_4[s]), f"{printed[s]:.2f}", f"{ratios[s]:.2f}") for s in TABLE_4),
+            f"{query} matrix",
+            f"{title}: what fits a matrix grows with the square root of its units",
+            "19 M to 37 M rows from 16 to 64 units",
+            partial(_grows, query, "JM", 4.0),
+        ),
+        Claim(
+            f"{query} every number",
+            f"{title}: at every number of units, each unit of a biclique adds as much",
+            "linear",
+            partial(_linear, query),
+        ),
     )
 
 
-def _bytes_a_unit(run: Counted, units: int) -> list[float]:
-    return [step["stateBytes"] / units for step in run.steps]
+def _volume_table(measured: Measured) -> tuple[Table, ...]:
+    counts = sorted(SQUARES + MORE_UNITS)
+    rows = []
+    for query in QUERIES:
+        for kind, name in (("JB", "biclique"), ("JM", "matrix")):
+            runs = measured[query][kind]
+            texts = [f"{largest_volume(runs[str(n)]) / 1e6:,.0f}" if str(n) in runs else "" for n in counts]
+            rows.append((f"{TITLES[query]}, {name}", *texts))
+    caption = "Millions of rows that may come until the fullest unit has 1.5 GB:"
+    return (Table(("query, model", *(f"{units} units" for units in counts)), tuple(rows), caption),)
+
+
+def _volume_picture(query: str, measured: Measured) -> Picture:
+    series = tuple(
+        Series(name, tuple((int(units), largest_volume(run) / 1e6) for units, run in measured[query][kind].items()))
+        for kind, name in (("JB", "biclique"), ("JM", "matrix"))
+    )
+    title = f"{TITLES[query]}: rows until the fullest unit has 1.5 GB"
+    return Picture(query, title, "units", ("million rows",), series)
+
+
+VOLUME = Experiment(
+    "volume",
+    "What fits the memory of 4 to 64 units",
+    ("Figure 10", "Figure 15", "Figure 16", "Figure 17"),
+    measure_volume,
+    lambda measured, settings: (
+        "The same rows in one step. The volume is the rows that came, times the paper's 1.5 GB, over the bytes of the "
+        "fullest unit: what would fit if units went on filling as they did."
+    ),
+    tuple(claim for query in QUERIES for claim in _volume_claims(query)),
+    _volume_table,
+    lambda measured: [_volume_picture(query, measured) for query in QUERIES],
+    modules=(counting, queries),
+)

@@ -1,94 +1,134 @@
-"""The work of the busiest unit, counted: what decides the rate where every unit has a machine (Figures 7 to 9)."""
+"""The work of the busiest unit, counted: what decides the rate where every unit has a machine (Figures 7 and 8)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
-from braid.optimizer.build import build_plan
-from braid.placement.units import Unit, units_of
-from experiments.bistream.counting import SLOTS, Counted, count
-from experiments.bistream.models import model, settings_for
-from experiments.bistream.queries import QUERIES
+from experiments.bistream import counting, queries
+from experiments.bistream.counting import Counted, count
+from experiments.bistream.models import label, model, units_of
+from experiments.bistream.queries import QUERIES, TITLES, in_steps
 from experiments.bistream.size import Size
-from experiments.outcome import Claim, Curve, Outcome
+from experiments.claims import Claim, Measured, Verdict
+from experiments.experiment import Experiment, Settings, Table
+from experiments.pictures import Picture, Series
 
 SETTINGS = ("JM16", "JB8", "JB16", "JB16-CR4", "JB16-CR8")
+RANGES_FOLLOW_ROWS = (
+    "Subgroups: those of a key hold the rows of its hash, those of a band the rows of a range, and rows near the end "
+    "of a range visit the next one too; the busiest unit is that of the most frequent keys or the widest range."
+)
 
 
-@dataclass(frozen=True)
-class Busiest:
-    """The largest number of rows that came to a unit, to be stored or looked up, and of pairs that one compared."""
-
-    received: int
-    compared: int
-
-
-def busiest(size: Size) -> Outcome:
-    """Rows received and pairs compared by the unit that has most of them."""
-    found: dict[tuple[str, str], Busiest] = {}
+def measure_busiest(size: Size) -> Measured:
+    """Of the units of each setting: rows received, to be stored or looked up, and pairs compared."""
+    found: Measured = {}
     for name in QUERIES:
         query = size.query(name)
-        for setting in settings_for(name, SETTINGS):
-            logical_plan, strategy = query.draft()[0].logical_plan(), model(setting)
-            layout = strategy.layout(build_plan(logical_plan), SLOTS)
-            found[name, setting] = _busiest(units_of(layout, 2), count(logical_plan, strategy, query.tables()))
-    claims = [claim for name in QUERIES for claim in _claims(name, found)]
-    shares = {(q, s): work.received / found[q, "JM16"].received for (q, s), work in found.items()}
-    return Outcome(
-        "busiest",
-        "The work of the busiest unit",
-        f"{size.describe()}, counted by the engine in one process: it does not depend on cores or clocks. A row that a "
-        "unit both stores and looks up, as in a matrix, came to it once. Where each unit has a machine of its own, the "
-        "rate is bounded by what the busiest one takes in.",
-        "Figures 7, 8",
-        tuple(claims),
-        ("query, setting", "rows received", "over JM16", "pairs compared"),
-        tuple(
-            (f"{q}, {s}", f"{work.received:,}", f"{shares[q, s]:.2f}", f"{work.compared:,}")
-            for (q, s), work in found.items()
+        plan, steps = query.draft()[0].logical_plan(), in_steps(query.whole(), size.steps)
+        found[name] = {}
+        for setting in SETTINGS:
+            units = units_of(setting)
+            run = count(plan, model(setting, name), steps, slots=units)
+            compared = Counter[int]()
+            for step in run.steps:
+                compared.update({unit["unit"]: int(unit["pairsCompared"]) for unit in step["units"]})
+            found[name][setting] = {
+                "received": _received(run, setting),
+                "compared": [compared[unit] for unit in range(units)],
+            }
+    return found
+
+
+def _received(run: Counted, setting: str) -> list[int]:
+    """Rows that came to each unit: those it stores and, in a biclique, those of the other stream looked up in it.
+
+    A slot has at most one unit of each side. In a matrix a row is looked up where it is stored, and came once.
+    """
+    units = units_of(setting)
+    stored: dict[int, int] = {unit["unit"]: int(unit["rowsStored"]) for unit in run.last["units"]}
+    if setting.startswith("JM"):
+        return [stored.get(unit, 0) for unit in range(units)]
+    half = units // 2
+    return [stored.get(unit, 0) + run.looked_up[unit % half, 1 - unit // half] for unit in range(units)]
+
+
+def _most(query: str, setting: str, measured: Measured) -> int:
+    return int(max(measured[query][setting]["received"]))
+
+
+def _more(query: str, measured: Measured) -> Verdict:
+    times = _most(query, "JB16", measured) / _most(query, "JM16", measured)
+    return Verdict(f"{times:.2f} times the rows", times > 1)
+
+
+def _fewer(query: str, measured: Measured) -> Verdict:
+    most = _most(query, "JB16", measured)
+    four, eight = (_most(query, f"JB16-CR{groups}", measured) / most for groups in (4, 8))
+    here = f"4 subgroups {four:.2f}, 8 subgroups {eight:.2f} of random routing"
+    return Verdict(here, eight < four < 1, RANGES_FOLLOW_ROWS)
+
+
+def _claims(query: str) -> tuple[Claim, ...]:
+    title = TITLES[query]
+    return (
+        Claim(
+            f"{query} random",
+            f"{title}: random routing gives a unit more rows than a matrix of as many units",
+            "JB16 > JM16",
+            partial(_more, query),
+            certain="every row visits all 8 units of the other side, and only a quarter of them one unit of a matrix",
         ),
-        tuple(Curve(s, tuple((q, shares[q, s]) for q in QUERIES if (q, s) in shares)) for s in SETTINGS),
-        ("", "rows to the busiest unit, JM16 = 1"),
-        "bars",
+        Claim(
+            f"{query} subgroups",
+            f"{title}: the more subgroups, the fewer rows come to the busiest unit",
+            "JB16-CR8 < JB16-CR4 < JB16",
+            partial(_fewer, query),
+        ),
     )
 
 
-def _claims(query: str, found: dict[tuple[str, str], Busiest]) -> list[Claim]:
-    received = {setting: found[query, setting].received for setting in settings_for(query, SETTINGS)}
-    more = received["JB16"] / received["JM16"]
-    claims = [
-        Claim(
-            f"{query}: random routing gives a unit more rows than a matrix does",
-            "JB16 > JM16",
-            f"{more:.2f} times",
-            more > 1,
+def _table(measured: Measured) -> tuple[Table, ...]:
+    rows = []
+    for query in QUERIES:
+        for setting in SETTINGS:
+            run = measured[query][setting]
+            mean = sum(run["received"]) / len(run["received"])
+            texts = (f"{max(run['received']):,}", f"{mean:,.0f}", f"{max(run['compared']):,}")
+            rows.append((f"{TITLES[query]}, {label(setting)}", *texts))
+    headings = ("query, setting", "rows received by the busiest unit", "by the mean unit", "most pairs compared")
+    return (Table(headings, tuple(rows)),)
+
+
+def _picture(measured: Measured) -> Picture:
+    series = tuple(
+        Series(
+            label(setting),
+            tuple((TITLES[q], _most(q, setting, measured) / _most(q, "JM16", measured)) for q in QUERIES),
         )
-    ]
-    if "JB16-CR8" in received:
-        four, eight = (received[f"JB16-CR{groups}"] / received["JB16"] for groups in (4, 8))
-        claims.append(
-            Claim(
-                f"{query}: subgroups spare units rows",
-                "JB16-CR8 < JB16-CR4 < JB16",
-                f"CR4 {four:.2f} of JB16, CR8 {eight:.2f}",
-                eight < four < 1,
-            )
-        )
-    return claims
+        for setting in SETTINGS
+    )
+    title = "Rows that come to the busiest unit"
+    return Picture("", title, "query", ("times those of the matrix of 16 units",), series, "bars")
 
 
-def _busiest(units: Sequence[Unit], run: Counted) -> Busiest:
-    """Over the whole history every row is still stored, so what a unit was sent is what the units it meets hold."""
-    stored = {unit["unit"]: int(unit["rowsStored"]) for unit in run.last["units"]}
-    compared = Counter[int]()
-    for step in run.steps:
-        compared.update({unit["unit"]: int(unit["pairsCompared"]) for unit in step["units"]})
-    received = [sum(stored.get(other.number, 0) for other in units if _sends(other, unit)) for unit in units]
-    return Busiest(max(received), max(compared.values()))
+def _describe(measured: Measured, settings: Settings) -> str:
+    return (
+        f"The streams of equal volume in {settings['size.steps']} steps, counted by the engine in one process, one "
+        "unit of each side on a slot: it does not depend on cores or clocks. Received are the rows that a unit stored, "
+        "and those that its slot's tasks reported to have looked up in it."
+    )
 
 
-def _sends(other: Unit, unit: Unit) -> bool:
-    """Whether the rows stored at `other` came to `unit` too: to be stored there, or to be looked up."""
-    return other == unit or (not {*other.streams} & {*unit.streams} and {*other.routes} <= {*unit.routes})
+BUSIEST = Experiment(
+    "busiest",
+    "The work of the busiest unit",
+    ("Figure 7", "Figure 8"),
+    measure_busiest,
+    _describe,
+    tuple(claim for query in QUERIES for claim in _claims(query)),
+    _table,
+    lambda measured: [_picture(measured)],
+    modules=(counting, queries),
+)

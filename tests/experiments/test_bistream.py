@@ -1,10 +1,9 @@
-"""The experiments at their quick size: every claim that is counted holds, and the page is made of the record alone."""
+"""The join-biclique's claims: each holds on a record, and fails on one that contradicts it; and what is measured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -12,92 +11,133 @@ import pytest
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.tpch import generator
 from experiments import bistream, side_by_side
-from experiments.bistream import aggregation, latency, throughput
-from experiments.bistream.models import model
+from experiments.bistream import bandwidth, elasticity, modelled, windows
+from experiments.bistream.memory import STORED
+from experiments.bistream.models import label, layout_of, model, units_of
+from experiments.bistream.queries import in_steps, paced
+from experiments.bistream.scaling import GAINS
+from experiments.bistream.updates import UPDATES
 from experiments.experiment import Experiment, plain
-from experiments.outcome import Outcome
+from experiments.pictures import draw
 from experiments.side_by_side import Variant, in_turn
+from tests.experiments.bistream_records import CHANGES, RECORDS, ROUNDS, record_of
 
-SIZE = bistream.SIZES["quick"]
-ROUNDS = replace(SIZE, rounds=3, paced_rounds=3)
+SIZE = replace(
+    bistream.SIZES["quick"],
+    scales={"q5": 3, "q7": 3, "band": 0.02},
+    summed_scales={"q5": 3, "q7": 3, "band": 0.01},
+    steps=2,
+    elastic_rows=50,
+    modelled_batches=2,
+)
 needs_rows = pytest.mark.skipif(generator() is None, reason="TPC-H's rows need tpchgen-cli, from the extra bench")
-# With few rows a step, the fixed bytes of a segment decide how many units a load needs.
-BY_BYTES_OF_SMALL_SEGMENTS = ("units added when the load rises", "units removed when it falls")
+CLAIMS = [(one, claim.name) for one in bistream.EXPERIMENTS for claim in one.claims if not claim.certain]
 
 
-COUNTED = [experiment for experiment in bistream.EXPERIMENTS if not experiment.timed]
+def verdicts(experiment: Experiment, measured: dict[str, object]) -> dict[str, bool | None]:
+    return {one.claim.name: one.verdict.holds for one in experiment.judged(plain(measured))}
 
 
-@needs_rows
-@pytest.mark.parametrize("experiment", COUNTED, ids=lambda experiment: experiment.name)
-def test_the_counted_claims_of_the_join_biclique_hold(experiment: Experiment) -> None:
-    judged = experiment.judged(plain(experiment.measure(SIZE)))
-    assert judged
-    failed = [one.claim.name for one in judged if one.verdict.holds is False]
-    assert [name for name in failed if name not in BY_BYTES_OF_SMALL_SEGMENTS] == []
+@pytest.mark.parametrize("experiment", bistream.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_claim_holds_on_a_record_as_the_paper_has_it(experiment: Experiment) -> None:
+    assert set(verdicts(experiment, record_of(experiment.name)).values()) == {True}
+    assert RECORDS.keys() == {one.name for one in bistream.EXPERIMENTS}
 
 
-class Scripted:
-    """Instead of Spark: a run takes as long as its strategy, or what becomes of its results, says."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds = seconds
-
-    def run(self, variant: Variant) -> Measurement:
-        task = variant.task
-        way = "none" if variant.summing is None else variant.summing.updates
-        seconds = self._seconds.get(task.strategy or "", 1.0) * self._seconds.get(way, 1.0)
-        late = {"p50": seconds, "p99": seconds, "rate": task.rows_per_second}
-        return Measurement((seconds,) * task.batches, (100,) * task.batches, details={"latency": late})
+def test_every_claim_that_is_not_certain_has_a_contradiction() -> None:
+    assert {(one.name, name) for one, name in CLAIMS} == {(one, name) for one in CHANGES for name in CHANGES[one]}
 
 
-@pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def use(**seconds: float) -> None:
-        by_text = {
-            model(name.replace("_", "-")).describe() if name[0] == "J" else name: t for name, t in seconds.items()
-        }
-        for module in (throughput, latency, aggregation):
-            monkeypatch.setattr(module, "open_stage", lambda: nullcontext(Scripted(by_text)))
-
-    return use
+@pytest.mark.parametrize(("experiment", "name"), CLAIMS, ids=lambda part: getattr(part, "name", part))
+def test_a_record_that_contradicts_a_claim_is_refused(experiment: Experiment, name: str) -> None:
+    measured = record_of(experiment.name)
+    CHANGES[experiment.name][name](measured, ROUNDS)
+    assert verdicts(experiment, measured)[name] is False
 
 
-def verdicts(outcome: Outcome, words: str) -> list[bool | None]:
-    assert Outcome.from_json(outcome.to_json()) == outcome
-    return [claim.holds for claim in outcome.claims if words in claim.claim]
+@pytest.mark.parametrize(
+    ("experiment", "name"),
+    [(experiment, name) for experiment, name in CLAIMS if experiment.timed],
+    ids=lambda part: getattr(part, "name", part),
+)
+def test_rounds_that_differ_decide_nothing(experiment: Experiment, name: str) -> None:
+    measured = record_of(experiment.name)
+    CHANGES[experiment.name][name](measured, ROUNDS[:1])
+    assert verdicts(experiment, measured)[name] is None
 
 
-def test_rates_are_compared_within_a_query(scripted: Callable[..., None]) -> None:
-    scripted(JB16=1.5, JB16_CR4=1.2, JB16_CR8=0.9)
-    outcome = throughput.throughput(ROUNDS)
-    assert verdicts(outcome, "subgroups") == [True, True]
-    assert verdicts(outcome, "random routing") == [True, True, True]
-    assert verdicts(outcome, "JB8 keeps up") == [True, True, True]
-    assert verdicts(outcome, "collapses") == [None]
-    assert ("q5, JB16", "67", "0.67 (0.67 to 0.67)", "1.00 (1.00 to 1.00)") in outcome.rows
-    scripted(JM16=1.0, JB8=2.0, JB16=0.9)
-    outcome = throughput.throughput(ROUNDS)
-    assert verdicts(outcome, "subgroups") == [False, False]
-    assert verdicts(outcome, "random routing") == [False, False, False]
-    assert verdicts(outcome, "JB8 keeps up") == [False, False, False]
+@pytest.mark.parametrize("experiment", bistream.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_record_is_described_and_shown(experiment: Experiment, tmp_path: Path) -> None:
+    measured = plain(record_of(experiment.name))
+    assert experiment.describe(measured, experiment.settings(SIZE))
+    for table in experiment.tables(measured):
+        assert {len(row) for row in table.rows} == {len(table.headings)}
+    pictures = experiment.pictures(measured)
+    assert pictures
+    draw(pictures[0], tmp_path, "picture")
 
 
 @needs_rows
-def test_lateness_is_compared_within_a_query(scripted: Callable[..., None]) -> None:
-    scripted(JB16=1.005, JB16_CR8=0.995)
-    assert verdicts(latency.latency(ROUNDS), "late") == [True, True, True, True, True]
-    scripted(JB16=1.1)
-    assert verdicts(latency.latency(ROUNDS), "late") == [False, False, False, False, False]
+def test_stored_rows_are_those_that_duckdb_selects() -> None:
+    judged = verdicts(STORED, STORED.measure(SIZE))
+    assert [judged[f"{query} copies"] for query in ("q5", "q7", "band")] == [True, True, True]
 
 
-def test_aggregation_costs_little_up_to_a_tenth(scripted: Callable[..., None]) -> None:
-    scripted(batched=1.05, immediate=3.0)
-    outcome = aggregation.aggregation(ROUNDS)
-    assert verdicts(outcome, "costs little") == [True] * 5
-    assert ("band, JB16", "100", "0.95 (0.95 to 0.95)", "0.33 (0.33 to 0.33)") in outcome.rows
-    scripted(batched=1.2)
-    assert verdicts(aggregation.aggregation(ROUNDS), "costs little") == [False] * 5
+@needs_rows
+@pytest.mark.parametrize("name", ["q5", "q7", "band"])
+def test_both_streams_bring_the_same_volume(name: str) -> None:
+    measured = STORED.measure(SIZE)[name]["JB16"]["streams"]
+    assert measured[0] == pytest.approx(measured[1], rel=0.1)
+
+
+@needs_rows
+def test_a_matrix_copies_what_its_equations_say_when_it_grows() -> None:
+    judged = verdicts(GAINS, GAINS.measure(SIZE))
+    assert judged["matrix, a row least"] is judged["better"] is True
+
+
+@needs_rows
+def test_band_is_added_up_by_nation() -> None:
+    query = SIZE.summed_query("band")
+    assert "nation" in query.whole()["l1"].column_names
+    measured = UPDATES.measure(SIZE)
+    assert measured["band"]["results"] > 0
+    assert measured["band"]["batched"] < measured["band"]["immediate"]
+
+
+@needs_rows
+def test_bytes_windows_units_and_steps_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bandwidth, "RATES", {"q5": (4_000,), "q7": (10_000,), "band": (200,)})
+    monkeypatch.setattr(windows, "PRINTED", {"q7 30000": windows.PRINTED["q7 30000"]})
+    monkeypatch.setattr(elasticity, "MINUTES", 8)
+    monkeypatch.setattr(modelled, "SETTINGS", ("JM16", "JB16-CR8"))
+    moved = bandwidth.measure_moved(SIZE)["band"]["200"]
+    assert 0 < moved["JM16"]["read"] < moved["JM16"]["modelled"]
+    longest = windows.measure_longest(SIZE)["q7 30000"]
+    assert longest["JM16"]["fullest"] > longest["JB8"]["fullest"] > 0
+    following = elasticity.measure_following(SIZE)
+    assert len(following["moments"]) == 32
+    assert [len(runs) for runs in modelled.measure_modelled(SIZE)["band"].values()] == [SIZE.rounds] * 2
+
+
+@needs_rows
+def test_steps_cut_pace_and_repeat_the_rows() -> None:
+    tables = SIZE.query("q7").selected()
+    rows = sum(table.num_rows for table in tables.values())
+    assert sum(table.num_rows for step in in_steps(tables, 3) for table in step.values()) == rows
+    first, *_, last = paced(tables, [2 * rows] * 3, 0.5)
+    assert sum(table.num_rows for table in first.values()) == pytest.approx(rows, abs=2)
+    assert first["supplier"].drop(["ts"]) == last["supplier"].drop(["ts"])
+    assert first["supplier"]["ts"][-1].as_py() < last["supplier"]["ts"][0].as_py()
+
+
+def test_settings_have_their_names_in_words() -> None:
+    assert label("JB16-CR4") == "biclique, 16 units, 4 subgroups"
+    assert label("JM36") == "matrix, 36 units"
+    assert units_of("JB8-CR2") == 8
+    assert layout_of("JM16").units == (4, 4)
+    assert layout_of("JB8-CR4").groups == (4, 4)
+    assert model("JB16-CR4", "band").describe() == "Biclique(units=(8, 8), groups=4, routing='range')"
 
 
 def test_every_variant_runs_once_a_round_and_none_always_first() -> None:
