@@ -115,7 +115,7 @@ def _dots(axes: Axes, rows: Sequence[Row]) -> None:
         if row.rows_per_second:
             axes.plot([row.rates[0], row.rates[-1]], [place, place], color=colour, linewidth=2)
             axes.plot([row.rows_per_second], [place], "o", color=colour)
-        axes.text((row.rows_per_second or min(rated)) * 1.12, place, _figure(row), va="center", fontsize=8)
+        axes.text(max(row.rates or (min(rated),)) * 1.15, place, _figure(row), va="center", fontsize=8)
     _name(axes, shown)
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_xlim(min(rated) / 2, max(rated) * 5)
