@@ -157,7 +157,8 @@ class Join:
         An aggregation emits a row per group and `result_time` at which its values changed, with that time.
 
         `sync-filter` buffers rows until every stream has reached them, `filter-order` joins at once and buffers
-        results, `adaptive` switches between them: to the second where lookups take at least `alpha` of the time.
+        results, `adaptive` switches between them: to the second while lookups would delay rows by at least `alpha` of
+        the time that they wait for the slower stream.
         """
         ordered = replace(self, ordering=read_ordering(policy, alpha))
         ordered._selection.check_names()
