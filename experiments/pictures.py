@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 
 COLOURS = ("#b5482a", "#3f6f8f", "#8a8f98", "#6a8f3f", "#8f3f7a", "#b59a2a", "#2f4b3c", "#d48a6a")
 FIELDS = {"holds": "#3f6f8f", "does not hold": "#b5482a", "undecided": "#c9c2b4", "by construction": "#8a8f98"}
+LABEL_WIDTH = 18  # characters of a name along an axis
 Kind = Literal["lines", "dots", "bars", "boxes"]
 """`dots` are single values by name; `boxes` have five: lowest, quartile, median, quartile, highest."""
 
@@ -81,7 +83,7 @@ def _frame(axes: Any, picture: Picture, label: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     for axis in (axes.xaxis, axes.yaxis):
         if isinstance(axis.get_major_formatter(), ScalarFormatter):
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if picture.along_scale == "log":
         axes.set_xscale("log")
     if picture.scale == "log":
@@ -146,7 +148,7 @@ def _names(series: Sequence[Series]) -> list[Any]:
 
 
 def _name_places(axes: Any, names: Sequence[Any]) -> None:
-    axes.set_xticks(range(len(names)), [str(name) for name in names])
+    axes.set_xticks(range(len(names)), [textwrap.fill(str(name), LABEL_WIDTH) for name in names])
 
 
 DRAWINGS: dict[Kind, Callable[[Any, Sequence[Series]], None]] = {

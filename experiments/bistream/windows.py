@@ -39,7 +39,8 @@ MOST_ABOVE_MEAN = 1.2
 MOST_DRIFT = 0.05
 BLOCKS_EXPIRE = (
     "Ripples: a block expires whole, and until blocks of several steps are merged each has the rows of one. So memory "
-    "falls a little at every step, and where few blocks are merged it does not ripple at all."
+    "falls a little at every step, and where few blocks are merged it does not ripple at all. How many a step merges "
+    "depends on the time that it takes, so this differs from run to run."
 )
 SLICES_ARE_STEPS = (
     "Windows: what is held is a window and what has not been discarded yet, a whole sub-index at a time; units that "

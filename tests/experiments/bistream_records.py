@@ -246,6 +246,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         **{f"{q} less": put(1e9, q, str(RATES[q][-1]), "JB8-CR4", "read") for q in QUERIES},
         **{f"{q} equations": put(1.0, q, str(RATES[q][-1]), "JM16", "read") for q in QUERIES},
         **{f"{q} proportional": put(1e9, q, str(RATES[q][0]), "JM16", "read") for q in QUERIES},
+        "band modelled": put(1e9, "band", str(RATES["band"][-1]), "JM16", "modelled"),
     },
     "busiest": {f"{query} subgroups": put([1, 8], query, "JB16-CR8", "received") for query in QUERIES},
     "throughput": _rate_changes(),
