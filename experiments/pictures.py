@@ -148,6 +148,7 @@ def _names(series: Sequence[Series]) -> list[Any]:
 
 
 def _name_places(axes: Any, names: Sequence[Any]) -> None:
+    axes.set_xlim(-0.6, len(names) - 0.4)
     axes.set_xticks(range(len(names)), [textwrap.fill(str(name), LABEL_WIDTH) for name in names])
 
 

@@ -19,7 +19,7 @@ from experiments.experiment import Experiment
 TITLE = "Join-biclique: the paper's claims, measured here"
 OPENING = """
 The claims of "Scalable Distributed Stream Join Processing" (SIGMOD 2015) on Braid's engine. The paper ran 80 units on
-40 servers; here all units share one machine. What is stored, read and compared is counted, and does not depend on the
+40 servers; here all units share one machine. What is stored, read and compared is counted, and depends little on the
 machine. Rates and lateness are timed on Spark, where they are those of units that wait for each other's cores, and
 modelled from what every slot used, for a node a unit. JMx is a matrix of x units, JBx a biclique of x units, JBx-CRy
 one with y subgroups a side; the subgroups of Band, which has no key, are ranges of its number.
