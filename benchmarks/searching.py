@@ -14,7 +14,7 @@ from typing import Any, Literal
 BOUNDS = (1.0, 5.0)  # seconds of lateness that 99 of 100 rows must keep
 CLOSE = 1.3  # the search ends when kept and failed rates are this near to each other
 MOST_TRIES = 9
-LOWEST_SHARE = 1 / 32  # of the first rate; a system that is late even there holds no rate
+LOWEST_SHARE = 1 / 4  # of the first rate; a system that is late even there holds no rate worth the time
 
 
 @dataclass(frozen=True)

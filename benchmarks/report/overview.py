@@ -76,3 +76,14 @@ def rate_table(documents: Sequence[Document]) -> list[str]:
             if tried[0].error is None:
                 lines.append(f"| {join.name} | {label} | " + " | ".join(best_texts(tried)) + " |")
     return [*lines, ""]
+
+
+def open_searches(document: Document) -> list[str]:
+    """What a record of searches leaves open."""
+    if not document.searches:
+        return []
+    lines = [
+        f"The search for {label} was stopped before it offered {following:,.0f} rows/s."
+        for label, following in document.unfinished.items()
+    ]
+    return lines + ([f"Not measured yet: {'; '.join(document.missing)}."] if document.missing else [])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pacing import FILE_SECONDS, STEADY_SECONDS
-from benchmarks.report.overview import overview_tables
+from benchmarks.report.overview import open_searches, overview_tables
 from benchmarks.report.plots import OVERVIEW
 from benchmarks.report.record import Document
 from benchmarks.report.scale import scale_tables, scale_verdicts
@@ -90,6 +90,8 @@ def _section(document: Document, pictures: Path) -> str:
     for row in document.rows:
         if row.error:
             lines += [f"{row.label} gave no rate: `{_one_line(row.error)}`", ""]
+    for text in open_searches(document):
+        lines += [text, ""]
     return "\n".join([*lines, *_settings(document)])
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.report.overview import JOINS, Join, named, overview_rows, rate_table, sustained, system
+from benchmarks.report.overview import JOINS, Join, named, open_searches, overview_rows, rate_table, sustained, system
 from benchmarks.report.record import Document, Row
+from benchmarks.targets import Target, rate_ratio
 
 BEGIN, END = "<!-- figures: written by `braid bench --publish` -->\n", "<!-- end of figures -->\n"
 DIGITS = 3
@@ -31,19 +33,29 @@ def write_figures(path: Path, documents: Sequence[Document]) -> None:
 
 def figures(documents: Sequence[Document]) -> str:
     """The rates of each join with their batches, then the rates with results in time."""
+    known = named(documents)
+    found = {join.name: document for join in JOINS if (document := sustained(join, known)) is not None}
     lines = ["", "| join | system | rows a batch | rows/s | |", "| --- | --- | ---: | ---: | --- |"]
     for join, rows in overview_rows(documents).items():
         lines += [
-            f"| {join} | {system(row)} | {row.batch} | {rounded(row)} | {_ratios(join, row, rows)} |" for row in rows
+            f"| {join} | {system(row)} | {row.batch} | {rounded(row)} | {_ratios(join, row.label, found[join])} |"
+            for row in rows
         ]
-    lines += ["", *_measured(documents), ""]
-    rates = rate_table(documents)
-    if rates:
-        lines += [
-            "The highest rate that was offered and at which 99 % of the rows had their results in time, in batches"
-        ]
-        lines += ["of what had come:", "", *rates]
-    return "\n".join(lines)
+    lines += ["", *(_run(join, found[join.name]) for join in JOINS if join.name in found), ""]
+    return "\n".join(lines + _in_time(documents))
+
+
+def _in_time(documents: Sequence[Document]) -> list[str]:
+    """The best rates with results in time, and what the searches for them leave open."""
+    rates, known = rate_table(documents), named(documents)
+    if not rates:
+        return []
+    lines = ["The highest rate that was offered and at which 99 % of the rows had their results in time, in batches of"]
+    lines += ["what had come:", "", *rates]
+    for join in JOINS:
+        if join.paced in known:
+            lines.append(" ".join([f"{_run(join, known[join.paced])}.", *open_searches(known[join.paced])]))
+    return [*lines, ""]
 
 
 def rounded(row: Row) -> str:
@@ -52,25 +64,19 @@ def rounded(row: Row) -> str:
     return f"{float(f'{row.rows_per_second:.{DIGITS}g}'):,.0f}"
 
 
-def _ratios(join: str, row: Row, rows: Sequence[Row]) -> str:
-    """What a row is over others of its join."""
-    rates = {other.label: other.rows_per_second for other in rows}
+def _ratios(join: str, label: str, document: Document) -> str:
+    """What a row is over others of its join: the median of the rounds and, of several, the least and the most."""
     texts = []
-    for name, label, others, words in COMPARED:
-        known = [rate for other in others if (rate := rates.get(other))]
-        if (name, label) == (join, row.label) and known and row.rows_per_second:
-            texts.append(f"{_short(row.rows_per_second / max(known))} × {words}")
+    for name, one, others, words in COMPARED:
+        values = Target("", rate_ratio(one, *others)).check(document.rounds).values
+        if (name, one) == (join, label) and values:
+            spread = f" ({_short(min(values))} to {_short(max(values))})" if len(values) > 1 else ""
+            texts.append(f"{_short(statistics.median(values))} × {words}{spread}")
     return ", ".join(texts)
 
 
 def _short(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
-
-
-def _measured(documents: Sequence[Document]) -> list[str]:
-    """Which run each join's rates are of."""
-    known = named(documents)
-    return [_run(join, document) for join in JOINS if (document := sustained(join, known)) is not None]
 
 
 def _run(join: Join, document: Document) -> str:

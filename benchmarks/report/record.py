@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.benchmark import Benchmark
 from benchmarks.campaign import Result
 from benchmarks.pacing import sustained_rows_a_batch
-from benchmarks.searching import Tried, tried_of
+from benchmarks.searching import Tried, next_rate, tried_of
 from benchmarks.targets import Verdict
 
 WITHOUT_BATCHES = {"Flink": "none", "Pathway": "own commits"}  # what takes no batches of ours
@@ -113,6 +113,22 @@ class Document:
         """The rates that each label was offered; nothing where none was searched for."""
         found = {label: tried_of(results[0].measurement.details) for label, results in self.results.items()}
         return {label: tried for label, tried in found.items() if tried}
+
+    @property
+    def unfinished(self) -> dict[str, float]:
+        """Searches that were stopped, with the rate that they would have offered next."""
+        found = {}
+        for label, tried in self.searches.items():
+            first = self.results[label][0].task.rows_per_second
+            following = None if first is None or tried[-1].error is not None else next_rate(tried, first)
+            if following is not None:
+                found[label] = following
+        return found
+
+    @property
+    def missing(self) -> list[str]:
+        """What the benchmark asks for and the record does not have."""
+        return [label for label in self.benchmark.tasks if label not in self.rounds[0]]
 
     @property
     def agrees(self) -> bool:

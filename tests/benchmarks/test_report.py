@@ -110,14 +110,21 @@ def searched(tmp_path: Path, *tried: dict[str, Any]) -> Document:
 
 def test_the_best_rate_is_one_that_was_offered_and_in_time(tmp_path: Path) -> None:
     kept = {"rate": 100.0, "p50": 0.2, "p99": 0.9, "answer": "right"}
-    slow = {"rate": 150.0, "p50": 0.8, "p99": 4.0, "answer": "right"}
-    late = {"rate": 200.0, "p50": 3.0, "p99": 18.0, "answer": "incomplete"}
+    slow = {"rate": 125.0, "p50": 0.8, "p99": 4.0, "answer": "right"}
+    late = {"rate": 150.0, "p50": 3.0, "p99": 18.0, "answer": "incomplete"}
     document = searched(tmp_path, kept, late, slow)
     draw(document, tmp_path)
     write_page(tmp_path / "page.md", [document], Path())
     page = (tmp_path / "page.md").read_text()
-    assert page.count("| band | Braid | 100 | 150 |") == 1
-    assert "| Braid | 200 | 3.00 s | 18.00 s | incomplete |" in page
+    assert page.count("| band | Braid | 100 | 125 |") == 1
+    assert "| Braid | 150 | 3.00 s | 18.00 s | incomplete |" in page
+    assert "was stopped" not in page
+    stopped = searched(tmp_path, {**late, "rate": 150.0})
+    write_page(tmp_path / "page.md", [stopped], Path())
+    assert "The search for Braid was stopped before it offered 75 rows/s." in (tmp_path / "page.md").read_text()
+    missing = replace(stopped, benchmark=replace(stopped.benchmark, tasks={"Braid": TASK, "Other": TASK}))
+    write_page(tmp_path / "page.md", [missing], Path())
+    assert "Not measured yet: Other." in (tmp_path / "page.md").read_text()
     contradicted = searched(tmp_path, {**kept, "p99": 1.1}, late, {**slow, "answer": "wrong"})
     write_page(tmp_path / "page.md", [contradicted], Path())
     assert "| band | Braid | none, 100 is too much | 100 |" in (tmp_path / "page.md").read_text()
@@ -168,6 +175,21 @@ def test_readme_follows_other_records(tmp_path: Path) -> None:
     assert "old" not in text
     assert "| equality | Braid | 100 | 100 |" in text
     assert "one round, 2026-02-03, commit abc1234" in text
+    (tmp_path / "searched").mkdir()
+    write_figures(readme, [document, searched(tmp_path / "searched", {"rate": 150.0, "p99": 0.4, "answer": "right"})])
+    text = readme.read_text()
+    assert "| band | Braid | 150 | 150 |" in text
+    assert "The search for Braid was stopped before it offered 300 rows/s." in text
+
+
+def test_a_ratio_in_readme_is_that_of_the_rounds(tmp_path: Path) -> None:
+    document = made_up(tmp_path, 1.0, 1.0, 1.0)
+    labels = {"Braid": "Braid, 500 K", "Third": "Flink", "Other": "Pathway"}
+    rounds = [{labels[label]: result for label, result in one.items()} for one in document.rounds]
+    faster = {"Braid, 500 K": a_round(0.5)["Braid"]}
+    benchmark = replace(document.benchmark, name="equality")
+    text = figures([replace(document, benchmark=benchmark, rounds=(rounds[0], rounds[1], {**rounds[2], **faster}))])
+    assert "| equality | Braid | 100 | 100 | 2 × Flink (2 to 4) |" in text
 
 
 @pytest.mark.parametrize("name", ["equality", "band", "theta"])
