@@ -7,6 +7,7 @@ again in the same directory it goes on where it stopped; what other code measure
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -34,7 +35,7 @@ class Result:
     task: Task
     measurement: Measurement
     expected: Answer | None
-    measured: dict[str, str] = field(default_factory=dict)  # when, and which commit
+    measured: dict[str, str] = field(default_factory=dict)  # when, which commit, under which load
 
     @property
     def agrees(self) -> bool:
@@ -76,6 +77,12 @@ def tried_rate(result: Result) -> Tried:
     late = measurement.answer is None or p99 is None or p99 > BOUNDS[-1]
     answer: Literal["right", "wrong", "incomplete"] = "right" if right else "incomplete" if late else "wrong"
     return Tried(task.rows_per_second, latency.get("p50"), p99, answer, measurement.error)
+
+
+def measured_now(commit_name: str) -> dict[str, str]:
+    """Where a result comes from: when it was measured, which commit, and how busy others kept the machine before."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": date, "commit": commit_name, "load": f"{os.getloadavg()[0]:.1f}"}
 
 
 class Campaign:
@@ -120,7 +127,7 @@ class Campaign:
     def _measure(self, task: Task) -> Result:
         if task.mode == "search":
             return self._search(task)
-        measured = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": self._commit}
+        measured = measured_now(self._commit)
         data = self._data(task)
         self._generate(task, data)
         scratch = self._directory / "scratch" / task.key

@@ -101,11 +101,20 @@ def provenance(document: Document) -> str:
     dates = _each(one["date"][:10] for one in document.measured)
     machine, versions = document.content["machine"], document.content["versions"]
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
-    load = f"load {machine['load_average'][0]} before it started" if "load_average" in machine else "load unknown"
+    load = _load(document)
     if machine.get("niceness"):
         load += f", niceness {machine['niceness']}"
     named = ", ".join(f"{name} {versions[name]}" for name in VERSIONS)
     return f"{document.content['size']} size, {dates}, commit {commits}, {place}, {load}, {named}"
+
+
+def _load(document: Document) -> str:
+    """How busy the machine was: before each run or, where a record does not say that, before the first."""
+    loads = [float(one["load"]) for one in document.measured if "load" in one]
+    if loads:
+        return f"load {min(loads):g} to {max(loads):g} before its runs"
+    average = document.content["machine"].get("load_average")
+    return f"load {average[0]} before it started" if average else "load unknown"
 
 
 def _rows(document: Document) -> list[str]:

@@ -76,7 +76,9 @@ def test_rounds_alternate_and_what_gave_no_rate_is_not_asked_again(systems: Syst
         rounds = Campaign(tmp_path, Console(quiet=True)).run_rounds(tasks, 3)
     assert systems.ran == ["a", "b", "c", "a", "c", "a", "c"]
     assert [list(one) for one in rounds] == [["a", "b", "c"], ["a", "c"], ["a", "c"]]
-    assert all(result.measured["commit"] and result.measured["date"] for one in rounds for result in one.values())
+    for result in (result for one in rounds for result in one.values()):
+        assert set(result.measured) == {"date", "commit", "load"}
+        assert all(result.measured.values())
     assert not list((tmp_path / "data").iterdir())
 
 

@@ -40,7 +40,7 @@ def written(path: Path, benchmark: Benchmark, rounds: list[dict[str, Result]]) -
 
 
 def a_round(seconds: float, date: str = "2026-02-03T00:00:00") -> dict[str, Result]:
-    measured = {"date": date, "commit": "abc1234"}
+    measured = {"date": date, "commit": "abc1234", "load": f"{seconds}"}
     details = {"peak_bytes": 5_000_000}
     refused = Measurement(error="it is `refused`\nhere")
     return {
@@ -68,7 +68,7 @@ def test_a_record_becomes_a_page_and_pictures(tmp_path: Path) -> None:
     page = (tmp_path / "page.md").read_text()
     assert "| Braid | 100 | 50 | 3: 25 to 100 | 2.00 s | 2.00 s |" in page
     assert "Other gave no rate: `it is 'refused' here`" in page
-    assert "quick size, 2026-02-03, commit abc1234, 2 cores of one" in page
+    assert "quick size, 2026-02-03, commit abc1234, 2 cores of one, 3 GiB, load 1 to 4 before its runs" in page
     assert "| made-up | over Other | not measured | 0 | ≥ 2 | not measured |" in page
     assert "| made-up | over Third | 2.00 (2.00 to 2.00) | 3 | ≥ 1.5 | met |" in page
     assert page.index("## Summary") < page.index("## A made up join") < page.index("## What is to be reached")
