@@ -27,9 +27,9 @@ SIMILAR_SECONDS = 0.010
 SUMMED = ("JB16", "JB16-CR4")
 MOST_COST = 0.10
 FIXED_COST = (
-    "Modelled times: a step has a fixed cost for its driver and for every task, which here is most of a step; what a "
-    "setting spares the slowest slot is the rest. Units of both sides with the same number share a slot, so a biclique "
-    "of 16 units works on 8 nodes, a matrix on 16."
+    "Modelled times: units of both sides with the same number share a slot, so a biclique of 16 units works on 8 nodes "
+    "and one of 8 units on 4, beside 16 nodes of the matrix. The driver and every task also have a fixed cost in each "
+    "step, which no setting spares."
 )
 HOW = (
     "Run in one process, slot after slot, with a slot for every unit; the CPU seconds and the bytes read of every slot "
