@@ -225,6 +225,20 @@ def test_tpch_rows_all_arrive_once_in_time_and_shuffled(query: Query, tables: Pa
 
 
 @with_tpch
+def test_tpch_streams_may_be_parts_samples_and_with_nations(tables: Path) -> None:
+    whole, part = (tpch.q5(SCALE_FACTOR, batches=1, directory=tables, line_item_parts=parts) for parts in (1, 10))
+    counts = [[feed.second(0).num_rows for feed in one.feeds] for one in (whole, part)]
+    assert counts[0][0] == counts[1][0]
+    assert counts[1][1] == pytest.approx(counts[0][1] / 10, rel=0.1)
+    plain = tpch.band(SCALE_FACTOR, batches=1, directory=tables)
+    sampled = tpch.band(SCALE_FACTOR, batches=1, directory=tables, one_in=10, with_nation=True)
+    first, second = (feed.second(0) for feed in sampled.feeds)
+    assert second.num_rows == -(-plain.feeds[1].second(0).num_rows // 10)
+    assert first.drop(["nation"]) == plain.feeds[0].second(0)
+    assert len(set(first["nation"].to_pylist())) == 25
+
+
+@with_tpch
 def test_tpch_streams_are_the_same_every_time_and_shuffle_apart(tables: Path) -> None:
     first, again = (streams(tpch.band(SCALE_FACTOR, batches=7, directory=tables)) for _ in range(2))
     assert first["l1"].equals(again["l1"])
