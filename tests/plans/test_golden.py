@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import braid
 
 GOLDEN = Path(__file__).parent / "golden"
+SLICED_WINDOWS = {"r": "10 seconds", "s": "20 seconds", "t": "30 seconds"}
 SCHEMA = "id bigint, k int, big bigint, x double, name string, ts timestamp"
 
 
@@ -47,6 +48,16 @@ def with_function(spark: SparkSession) -> braid.Join:
     return two("o.k = q.k AND length(o.name) > 2")(spark).on(braid.udf(near, "o.x", "q.x"))
 
 
+def in_time_slices(spark: SparkSession) -> braid.Join:
+    empty = spark.createDataFrame([], SCHEMA)
+    streams = [braid.stream(name, empty, time="ts", window=window) for name, window in SLICED_WINDOWS.items()]
+    query = braid.join(*streams).using(braid.TimeSliced(units=4))
+    for one, other, cost in (("r", "s", 1e-5), ("s", "t", 2e-4)):
+        near_ = braid.udf(near, f"{one}.x", f"{other}.x", raises=False, selectivity=0.01, cost=cost)
+        query = query.on(near_)
+    return query
+
+
 CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "equality": two("o.k = q.k"),
     "equality_across_types_with_band": two("o.k = q.big AND abs(o.x - q.x) <= 0.5"),
@@ -61,6 +72,7 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "ordered": lambda spark: two("o.k = q.k")(spark).ordered(),
     "cross": two(None),
     "function": with_function,
+    "time_slices": in_time_slices,
     "three_star": three("r.k = s.k AND s.k = t.k"),
     "three_chain": three("r.k = s.k AND s.big = t.big AND r.x > t.x"),
     "three_tree": tree("r.k = s.k AND s.big = t.big AND r.x > t.x"),

@@ -8,6 +8,7 @@ from braid.control.skew import describe_treatment, hot_keys
 from braid.errors import StrategyError
 from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.join_orders import build_probe, build_probe_orders
+from braid.optimizer.ring_estimates import describe_rings
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
@@ -31,6 +32,8 @@ def explain_query(
 ) -> str:
     """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`."""
     chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
+    layout = chosen.layout if manifest is None else manifest.layout
+    chosen = replace(chosen, rings=describe_rings(plan, layout, manifest))
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts, costs = ((), ()) if manifest is None else (manifest.fanouts, manifest.check_costs)
     join_orders = best_orders(plan, fanouts, costs) if plan.tree is None else tree_orders(plan)

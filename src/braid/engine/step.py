@@ -40,6 +40,7 @@ from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
 from braid.engine.step_names import Input, failing_in, name_step
 from braid.errors import RecoveryError, StepCommittedError, TakenOverError
+from braid.optimizer.ring_estimates import with_measured_rings
 from braid.optimizer.trees import in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -85,12 +86,13 @@ class StepRunner:
         self._run = owner.run
         self._now_ms = now_ms
         self._read = read
-        self._layout = replace(layout, stored_as=storage_digest(plan))
         self._elasticity = elasticity
         self._keeper = OrderKeeper(plan, self._cluster, ordering, owner.run) if ordering is not None else None
         self._requested_epoch: int | None = None
         self._history = History(checkpoint, sink, owner)
+        self._layout = replace(layout, stored_as=storage_digest(plan))
         self.manifest = self._recover()
+        self._layout = with_measured_rings(plan, self._layout, self.manifest)
         self._silence = Silence(plan, now_ms())
         self.idle = self._silence.none_idle
 

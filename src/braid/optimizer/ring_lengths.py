@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 from braid.optimizer.ring_costs import RingWork, central_seconds, latency_seconds, output_ratio, probing_rows
-
-Goal = Literal["latency", "throughput"]
-"""`latency`: results soon after their last row; `throughput`: as many rows a second as the units can do."""
+from braid.plan.layout import Goal
 
 
 def crossing_length(work: RingWork) -> float:

@@ -24,10 +24,11 @@ MAX_SUBSETS = 6
 
 @dataclass(frozen=True)
 class LookupCost:
-    """The seconds of a lookup and its matches, both for one probing row."""
+    """The seconds of a lookup, its matches and the pairs that it compares, all for one probing row."""
 
     seconds: float
     matches: float
+    compared: float
 
 
 Costs = Callable[[tuple[int, ...], int], LookupCost]
@@ -83,7 +84,7 @@ def _lookup_cost(
     compared = EXPECTED_MATCHES[probe.access] if seen is None else seen.compared / seen.probes
     # An access path already counts what its comparison excludes.
     matches = compared * functions.passing if seen is None else seen.matches / seen.probes
-    return LookupCost(ROW_SECONDS + compared * (PAIR_SECONDS + pair.seconds), matches)
+    return LookupCost(ROW_SECONDS + compared * (PAIR_SECONDS + pair.seconds), matches, compared)
 
 
 def _cheapest(others: Sequence[int], head: int, cost: Costs) -> Order:

@@ -24,7 +24,8 @@ class Chosen:
 
     `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
     and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges. `exchange` is
-    how the rows of a run reach their slots; it is chosen at start.
+    how the rows of a run reach their slots; it is chosen at start. `rings` are the sequences of lookups and the lengths
+    of rings with what they are expected to take, where the layout has time slices.
     """
 
     strategy: str
@@ -36,6 +37,7 @@ class Chosen:
     shapes: tuple[str, ...] = ()
     routing: tuple[str, ...] = ()
     exchange: str | None = None
+    rings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,7 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
         _units(chosen.layout),
         *([f"routed by {', '.join(chosen.routing)}"] if chosen.routing else []),
         chosen.cost,
+        *chosen.rings,
         *chosen.shapes,
         f"hot keys: {chosen.hot_keys}",
     ]

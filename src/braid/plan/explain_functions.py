@@ -19,13 +19,14 @@ def describe_function(conjunct: Conjunct, seen: Cost | None) -> str:
         return ""
     if seen is not None:
         passing = "" if seen[1] is None else f", {seen[1]:.3g} of the pairs pass"
-        return f" (seen: {_brief_seconds(seen[0])} a pair{passing})"
-    given = [] if function.cost is None else [f"{_brief_seconds(function.cost)} a pair"]
+        return f" (seen: {brief_seconds(seen[0])} a pair{passing})"
+    given = [] if function.cost is None else [f"{brief_seconds(function.cost)} a pair"]
     given += [] if function.selectivity is None else [f"{function.selectivity:.3g} of the pairs pass"]
     return f" (given: {', '.join(given)})" if given else ""
 
 
-def _brief_seconds(seconds: float) -> str:
+def brief_seconds(seconds: float) -> str:
+    """A time in the unit that suits it."""
     size, unit = next(((size, unit) for size, unit in UNITS if seconds >= size), UNITS[-1])
     return f"{seconds / size:.3g} {unit}"
 

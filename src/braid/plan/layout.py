@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["partitioned", "biclique", "matrix", "time_sliced"]
+Goal = Literal["latency", "throughput"]
+"""What the lengths of rings are chosen for: results soon after their last row, or as many rows a second as possible."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Layout:
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `time_sliced`: `units[0]` units, each storing slices of event time of every stream; `slices` has those of each
-    stream.
+    stream, and `goal` what the units of each ring are chosen for, None where they were given.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
@@ -53,6 +55,7 @@ class Layout:
     stored_as: str = ""
     ranges: tuple[tuple[float, ...], ...] | None = None
     slices: tuple[Slicing, ...] = ()
+    goal: Goal | None = None
 
     @property
     def by_key(self) -> bool:

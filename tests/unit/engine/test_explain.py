@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from braid.engine.explain import explain_query
 from braid.optimizer.build import build_plan
-from braid.optimizer.strategies import Auto
+from braid.optimizer.strategies import Auto, TimeSliced
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.drafts import TIMESTAMP
 from braid.testing.expressions import constant, within
@@ -45,3 +45,23 @@ def test_a_run_shows_the_path_that_it_has_chosen_and_those_it_has_not(tmp_path: 
     assert "  sorted by a.y (seen: share of rows that are candidates by a.x 0." in after
     assert "look up a by band: a.y <= b.y + 1, a.y >= b.y - 1 (seen: " in after
     assert "  cut into sub-indexes of about " in after
+
+
+def test_a_run_by_time_slices_shows_its_rings_and_what_they_are_expected_to_take(tmp_path: Path) -> None:
+    draft = Draft()
+    a, b = (draft.stream(name, {"v": "bigint"}, window_us=10_000) for name in "ab")
+    draft.on_function(lambda one, other: np.ones(len(one), bool), a["v"], b["v"], raises=False)
+    logical_plan, strategy = draft.logical_plan(), TimeSliced(4)
+    query = InlineQuery(logical_plan, str(tmp_path), strategy=strategy, clock=ManualClock(0))
+    rows = pa.table({"ts": pa.array(range(0, 1_500_000, 1000)).cast(TIMESTAMP), "v": range(1500)})
+    query.run(0, {"a": rows, "b": rows})
+    before, after = (
+        explain_query(logical_plan, build_plan(logical_plan), strategy, 2, "layout", manifest)
+        for manifest in (None, query.steps.manifest)
+    )
+    assert "new rows of a: b (guess: " in before
+    assert "rings for latency: all units, because no rates were measured before this start" in before
+    assert "new rows of a: b (estimate: " in after
+    assert "rings for latency: a 4, b 4; expected " in after
+    assert " for 3,000 rows of a step\n" in after
+    assert "a restart would choose a " in after

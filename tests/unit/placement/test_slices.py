@@ -87,3 +87,11 @@ def test_numbers_that_make_no_sense_are_refused(given_: dict[str, object], said:
 def test_slices_of_a_stream_that_is_not_there_are_refused() -> None:
     with pytest.raises(StrategyError, match="no stream named 'x', only s0, s1"):
         TimeSliced(2, {"x": 3}).layout(plan_with(1, 1), 2)
+
+
+def test_an_unknown_goal_is_refused_and_a_given_number_of_slices_has_none() -> None:
+    with pytest.raises(StrategyError, match=r"goal=...\) must be 'latency' or 'throughput', not 'speed'"):
+        TimeSliced(goal="speed")  # type: ignore[arg-type]  # that is what is tested
+    assert TimeSliced(2).layout(plan_with(8, 8), 2).goal == "latency"
+    assert TimeSliced(2, 4).layout(plan_with(8, 8), 2).goal is None
+    assert TimeSliced(2, goal="throughput").describe() == "TimeSliced(units=2, goal='throughput')"

@@ -6,14 +6,14 @@ visits each unit of the next stream's ring once. The windows of the streams, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from braid.errors import StrategyError
 from braid.optimizer.strategies.strategy import require_positive
 from braid.plan.join import JoinPlan
-from braid.plan.layout import Layout, Slicing
+from braid.plan.layout import Goal, Layout, Slicing
 
 Slices = Literal["auto"] | int | Mapping[str, int]
 
@@ -30,10 +30,15 @@ class TimeSliced:
     `slices`: into how many slices the window of a stream is cut: a number, one for each stream by its name, or
     `"auto"`: eight for each unit. A stream with fewer slices than units has a shorter ring. A stream whose window
     counts rows, or has no end, has slices as long as the shortest of the others.
+
+    `goal`: for what the number of units of each stream's ring is chosen, where `slices` is `"auto"`. For `"latency"` it
+    is chosen at every start by what the checkpoint says of the steps before; at the first start it is all units, as
+    always for `"throughput"`.
     """
 
     units: int | None = None
     slices: Slices = "auto"
+    goal: Goal = "latency"
 
     def __post_init__(self) -> None:
         if self.units is not None:
@@ -43,24 +48,22 @@ class TimeSliced:
                 require_positive(f"TimeSliced(slices={{{name!r}: ...}})", count)
         elif self.slices != "auto":
             require_positive("TimeSliced(slices=...)", self.slices)
+        if self.goal not in get_args(Goal):
+            raise StrategyError(f"TimeSliced(goal=...) must be 'latency' or 'throughput', not {self.goal!r}.")
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         units = slots if self.units is None else self.units
         counts = self._counts(plan, units)
-        widths = [
-            None if stream.window_us is None else max(1, -(-stream.window_us // count))
-            for stream, count in zip(plan.streams, counts, strict=True)
-        ]
-        shortest = min((width for width in widths if width is not None), default=UNBOUNDED_SLICE_US)
-        slices, first = [], 0
-        for width, count in zip(widths, counts, strict=True):
-            ring = min(units, count)
-            slices.append(Slicing(shortest if width is None else width, ring, first % units))
-            first += ring  # shorter rings are at different units
-        return Layout(epoch=0, kind="time_sliced", units=(units,), groups=(1,), slices=tuple(slices))
+        slices = _slices(plan, counts, [min(units, count) for count in counts], units)
+        goal = self.goal if self.slices == "auto" else None
+        return Layout(epoch=0, kind="time_sliced", units=(units,), groups=(1,), slices=slices, goal=goal)
 
     def describe(self) -> str:
-        given = (("units", self.units), ("slices", None if self.slices == "auto" else self.slices))
+        given: tuple[tuple[str, object], ...] = (
+            ("units", self.units),
+            ("slices", None if self.slices == "auto" else self.slices),
+            ("goal", None if self.goal == "latency" else self.goal),
+        )
         return f"TimeSliced({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 
     def _counts(self, plan: JoinPlan, units: int) -> list[int]:
@@ -75,3 +78,23 @@ class TimeSliced:
                 hint="Name the streams as in braid.stream(..., name=...).",
             )
         return [self.slices.get(name, SLICES_PER_UNIT * units) for name in names]
+
+
+def with_rings(layout: Layout, plan: JoinPlan, lengths: Sequence[int]) -> Layout:
+    """The same units, with rings of these lengths; every unit of a ring has eight slices of the window."""
+    counts = [SLICES_PER_UNIT * length for length in lengths]
+    return replace(layout, slices=_slices(plan, counts, lengths, layout.units[0]))
+
+
+def _slices(plan: JoinPlan, counts: Sequence[int], rings: Sequence[int], units: int) -> tuple[Slicing, ...]:
+    """The slices of each stream: so many of its window, at so many units."""
+    widths = [
+        None if stream.window_us is None else max(1, -(-stream.window_us // count))
+        for stream, count in zip(plan.streams, counts, strict=True)
+    ]
+    shortest = min((width for width in widths if width is not None), default=UNBOUNDED_SLICE_US)
+    slices, first = [], 0
+    for width, ring in zip(widths, rings, strict=True):
+        slices.append(Slicing(shortest if width is None else width, ring, first % units))
+        first += ring  # shorter rings are at different units
+    return tuple(slices)

@@ -1,0 +1,131 @@
+"""Rings from what a manifest says: rates, pairs, the time of a pair; and what `explain` prints of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from braid.optimizer.build import build_plan
+from braid.optimizer.ring_costs import compared_pairs, join_seconds
+from braid.optimizer.ring_estimates import MIN_GAIN, describe_rings, estimate_rings, with_measured_rings
+from braid.optimizer.strategies import TimeSliced
+from braid.plan.join import JoinPlan
+from braid.plan.layout import Layout
+from braid.state.manifest import Block, CheckCost, Fanout, Manifest, Mark
+from braid.testing import Draft
+
+NAMES = ("a", "b", "c")
+STEPS = 200  # observations of so many steps have settled: their weights add up to ten steps
+
+
+def near(one: pa.Array, other: pa.Array) -> np.ndarray:
+    raise AssertionError("estimated, not run")
+
+
+@pytest.fixture
+def plan() -> JoinPlan:
+    draft = Draft()
+    a, b, c = (draft.stream(name, {"v": "bigint"}, window_us=8_000_000) for name in NAMES)
+    draft.on_function(near, a["v"], b["v"], raises=False, cost=2e-5)
+    draft.on_function(near, b["v"], c["v"], raises=False, cost=2e-5)
+    return build_plan(draft.logical_plan())
+
+
+def manifest_of(
+    layout: Layout, rows: float, stored: float, matches: float, pair: float, row_bytes: int = 80
+) -> Manifest:
+    """Steps of `rows` rows of each stream, each compared with `stored` rows, of which `matches` match."""
+    fanouts = []
+    for head, order in enumerate(((1, 2), (0, 2), (1, 0))):
+        probes, joined = 10 * rows, (head,)
+        for stream in order:
+            fanouts.append(Fanout(head, stream, tuple(sorted(joined)), probes, probes * matches, probes * stored))
+            probes, joined = probes * matches, (*joined, stream)
+    pairs = 10 * rows * stored
+    costs = tuple(CheckCost(n, pairs, pairs * pair, 1000.0, 1000.0 * matches / stored) for n in (0, 1))
+    blocks = (Block("f", 0, 0, 0, 0, None, 1000, 1000 * row_bytes, 0, 1),)
+    marks = tuple(Mark(None, None, 0) for _ in NAMES)
+    return Manifest(STEPS, STEPS, "run", 0, marks, (layout,), blocks, 0, fanouts=tuple(fanouts), check_costs=costs)
+
+
+def test_the_work_of_a_row_is_what_was_measured(plan: JoinPlan) -> None:
+    layout = TimeSliced(8).layout(plan, 2)
+    estimate = estimate_rings(plan, manifest_of(layout, rows=1000, stored=400, matches=2, pair=1e-5))
+    assert estimate.rows == pytest.approx(3000, rel=1e-3)
+    assert estimate.row_bytes == 80
+    for work in estimate.works:
+        assert compared_pairs(work) == pytest.approx(400 + 2 * 400)
+        assert join_seconds(work) == pytest.approx(1200 * 1e-5, rel=0.01)
+        assert work.rows_per_second == 10_000
+        assert work.hop_seconds == pytest.approx(1e-3 / 3000, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pair", "expected"),
+    [
+        (1000, 1e-4, (8, 8, 8)),  # 3,000 rows of 0.12 s of comparing: every unit helps
+        # 1,500 rows of 49 µs: with 5 units work and the tasks of 3 rounds take 15 ms each.
+        (500, 3e-8, (5, 5, 5)),
+        (200, 1e-8, (2, 2, 3)),  # 15 ms of work: between 2 and 3 units, so streams may differ
+    ],
+)
+def test_rings_follow_the_work_of_a_step(plan: JoinPlan, rows: float, pair: float, expected: tuple[int, ...]) -> None:
+    layout = TimeSliced(8).layout(plan, 2)
+    chosen = with_measured_rings(plan, layout, manifest_of(layout, rows, stored=400, matches=2, pair=pair))
+    assert tuple(slicing.units for slicing in chosen.slices) == expected
+    for slicing in chosen.slices:
+        assert slicing.width_us == -(-8_000_000 // (8 * slicing.units)), "eight slices for each unit and window"
+    assert chosen.units == (8,)
+
+
+def test_without_measurements_and_for_throughput_all_units_are_used(plan: JoinPlan) -> None:
+    layout = TimeSliced(8).layout(plan, 2)
+    few = manifest_of(layout, rows=10, stored=400, matches=2, pair=1e-8)
+    most = TimeSliced(8, goal="throughput").layout(plan, 2)
+    given = TimeSliced(8, slices=64).layout(plan, 2)
+    cheap = manifest_of(most, rows=200, stored=400, matches=2, pair=1e-8)
+    for one, manifest in ((layout, None), (layout, few), (most, cheap), (given, cheap)):
+        assert with_measured_rings(plan, one, manifest) == one
+    assert {slicing.units for slicing in layout.slices} == {8}
+
+
+def test_rings_in_force_stay_unless_others_are_clearly_faster(plan: JoinPlan) -> None:
+    layout = TimeSliced(8).layout(plan, 2)
+    before = with_measured_rings(plan, layout, manifest_of(layout, 500, stored=400, matches=2, pair=3e-8))
+    nearly = manifest_of(before, 560, stored=400, matches=2, pair=3e-8)
+    assert with_measured_rings(plan, layout, nearly) == before
+    far = manifest_of(before, 500, stored=400, matches=2, pair=1e-5)
+    after = with_measured_rings(plan, layout, far)
+    estimate = estimate_rings(plan, far)
+    assert estimate.latency(before) >= MIN_GAIN * estimate.latency(after)
+
+
+def test_explain_has_sequences_lengths_and_what_they_take(plan: JoinPlan) -> None:
+    layout = TimeSliced(8).layout(plan, 2)
+    manifest = manifest_of(layout, 500, stored=400, matches=2, pair=3e-8)
+    lines = describe_rings(plan, layout, manifest)
+    assert lines[0] == "new rows of a: b, c (estimate: 1,200 pairs, 4 results and 48 µs of comparing a row)"
+    assert lines[3].startswith("rings for latency: a 8, b 8, c 8; expected ")
+    assert lines[3].endswith(" for 1,500 rows of a step")
+    assert lines[4].startswith("a restart would choose a 5, b 5, c 5: ")
+    assert len(lines) == 5
+    unmeasured = describe_rings(plan, layout, None)
+    assert unmeasured[0].startswith("new rows of a: b, c (guess: ")
+    assert unmeasured[-1] == "rings for latency: all units, because no rates were measured before this start"
+    assert describe_rings(plan, replace(layout, goal="throughput"), None)[-1].startswith("rings for throughput: all")
+    assert describe_rings(plan, Layout(0, "partitioned", (2,), (1,)), None) == ()
+
+
+def test_explain_warns_where_units_wait_for_the_network(plan: JoinPlan) -> None:
+    """60 kB a row, compared with 50 rows of a unit in 2.5 µs: 24 GB/s."""
+    layout = TimeSliced(8).layout(plan, 2)
+    images = manifest_of(layout, 500, stored=400, matches=2, pair=5e-8 - 1e-8, row_bytes=60_000)
+    assert describe_rings(plan, layout, images)[-1] == (
+        "warning: units wait for the network: rows of 60,000 bytes are compared faster than a link of 125 MB/s brings "
+        "them; 24,000 MB/s would be needed, fewer units need less"
+    )
+    slow = manifest_of(layout, 500, stored=400, matches=2, pair=1e-3, row_bytes=60_000)
+    assert not any("warning" in line for line in describe_rings(plan, layout, slow))
