@@ -8,11 +8,12 @@ from braid.api.udf import udf
 from braid.api.windows import rows, unbounded
 from braid.api.writer import Writer
 from braid.errors import BraidError
-from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, TimeSliced
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, TimeSliced
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AlignedRouting",
     "Auto",
     "Biclique",
     "BraidError",

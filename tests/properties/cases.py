@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Draft,
@@ -147,9 +147,17 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     found += trees(logical_plan, chance)
     found.append(TimeSliced(chance.randint(1, 5)))
     found.append(TimeSliced(chance.randint(1, 4), {s.name: chance.randint(1, 9) for s in logical_plan.streams}))
+    found.append(aligned(logical_plan, chance))
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
+
+
+def aligned(logical_plan: LogicalPlan, chance: random.Random) -> AlignedRouting:
+    """Aligned routing with any master and segments from far shorter than the windows to far longer."""
+    length = timedelta(microseconds=chance.choice((1, 3, 10, 40, 1000)))
+    names = [None, *(stream.name for stream in logical_plan.streams)]
+    return AlignedRouting(length, chance.randint(1, 5), chance.choice(names))
 
 
 def some_exchange(logical_plan: LogicalPlan, chance: random.Random) -> RequestedExchange:

@@ -117,8 +117,8 @@ class Join:
         if not hasattr(strategy, "layout"):
             raise QueryError(
                 f".using needs a strategy, but got {strategy!r}.",
-                hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...), braid.TimeSliced(...) or "
-                "braid.Matrix(...).",
+                hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...), braid.TimeSliced(...), "
+                "braid.Matrix(...) or braid.AlignedRouting(...).",
             )
         return replace(self, strategy=strategy)
 

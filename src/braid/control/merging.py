@@ -71,14 +71,14 @@ def due_moves(
     """The blocks of older layouts whose rows move to the newest, oldest first.
 
     Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
-    expire must move, or the new units would not share their load. From and to a matrix rows always move, because its
-    copies are stored along rows and columns of units. So do rows that were stored before there were ranges: there are
+    expire must move, or the new units would not share their load. From and to a layout with copies rows always move:
+    as long as both are live, only primary copies are visited, or every unit. So do rows that were stored before there were ranges: there are
     few, and as long as they are live every new row visits every unit.
     """
     newest = layouts[-1]
-    matrix_epochs = {layout.epoch for layout in layouts if "matrix" in (layout.kind, newest.kind)}
+    with_copies = {layout.epoch for layout in layouts if layout.has_copies or newest.has_copies}
     without_ranges = {x.epoch for x in layouts if x.ranges is not None and newest.has_ranges and not x.has_ranges}
-    moving = matrix_epochs | without_ranges
+    moving = with_copies | without_ranges
     due = [
         block
         for block in blocks

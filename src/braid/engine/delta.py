@@ -141,6 +141,7 @@ def _ingested(report: IngestReport, block: WrittenBlock, step: int, start: Start
         report.units,
         is_sorted=report.units is not None or not layout.by_value,
         choices=start.sort_orders[report.stream].choices,
+        copies=report.copies,
     )
 
 

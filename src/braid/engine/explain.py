@@ -12,7 +12,7 @@ from braid.optimizer.ring_estimates import describe_rings
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
-from braid.optimizer.strategies import STRATEGIES, Strategy
+from braid.optimizer.strategies import WITHOUT_ARGUMENTS, Strategy
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.explain import Chosen, Observed, Seen, explain, render
 from braid.plan.join import JoinPlan, ProbeOrder, SortOrder
@@ -58,7 +58,7 @@ def _in_force(
 
 def _chosen(plan: JoinPlan, strategy: Strategy, slots: int) -> Chosen:
     others = []
-    for other in (kind() for kind in STRATEGIES if not isinstance(strategy, kind)):
+    for other in (kind() for kind in WITHOUT_ARGUMENTS if not isinstance(strategy, kind)):
         try:
             layout = other.layout(plan, slots)
             others.append(f"possible: {other.describe()}: {layout.kind}, {describe_cost(layout)}")

@@ -87,6 +87,7 @@ def step_progress(
         "stateRows": sum(block.rows for block in manifest.blocks),
         "stateBytes": sum(block.size for block in manifest.blocks),
         "stateBlocks": len(manifest.blocks),
+        "copies": sum(block.copies for block in manifest.blocks),
         "bytesModelled": _modelled_bytes(looked, delta),
         "held": {},
         "hotKeys": [
@@ -130,10 +131,11 @@ def _units(reports: Sequence[ProbeReport], manifest: Manifest) -> list[dict[str,
                 unit.unit,
                 {"unit": unit.unit, "slot": report.slot, "rowsStored": 0, "bytes": 0, "rowsProbed": 0}
                 | {"pairsCompared": 0, "results": 0, "cpuSeconds": 0.0, "bytesReceived": 0, "windowChecksSkipped": 0}
-                | {"visits": 0},
+                | {"visits": 0, "copies": 0},
             )
             entry["rowsStored"] = max(entry["rowsStored"], unit.stored_rows)
             entry["bytes"] = max(entry["bytes"], unit.stored_bytes)
+            entry["copies"] = max(entry["copies"], unit.copies)
             entry["rowsProbed"] += unit.probes
             entry["pairsCompared"] += unit.compared
             entry["results"] += unit.matched

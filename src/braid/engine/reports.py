@@ -54,8 +54,8 @@ class IngestReport(TaskReport):
 
     `newest_us` is the newest event time that counts for the watermark. `kept` rows are stored; in ordered queries
     `times` is a sample of their event times; `numbers` is one of the numbers that rows are routed by, where a layout
-    has ranges. `block` has rows of `units`; None: of any units. With a shuffle, the task that reads the rows reports no
-    block, and the task that stores those of a slot nothing else.
+    has ranges. `block` has rows of `units`; None: of any units; `copies` of them are not primary. With a shuffle, the
+    task that reads the rows reports no block, and the task that stores those of a slot nothing else.
     """
 
     stream: int
@@ -70,13 +70,14 @@ class IngestReport(TaskReport):
     sample: RowSample = field(default_factory=RowSample)
     block: WrittenBlock | None = None
     units: tuple[int, ...] | None = None
+    copies: int = 0
     arrival_log: ArrivalLog | None = None
     late_file: str | None = None
 
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """What a unit stores, and what the lookups in it cost."""
+    """What a unit stores, and what the lookups in it cost; `copies` of the stored rows are not primary."""
 
     epoch: int
     unit: int
@@ -89,6 +90,7 @@ class UnitCounts:
     matched: int
     windows_skipped: int
     visits: int
+    copies: int = 0
 
 
 @dataclass(frozen=True)

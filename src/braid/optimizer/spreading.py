@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from braid.plan.layout import Layout
+from braid.plan.layout import Layout, Segmenting
 
 
-def copies(layout: Layout, stream: int) -> int:
-    """The number of copies of a row of the stream."""
+def copies(layout: Layout, stream: int) -> float:
+    """The number of units that store a row of the stream, on average over its event time."""
+    if layout.kind == "aligned":
+        return _aligned_copies(layout.segments[stream], layout.units[0])
     return layout.units[1 - stream] if layout.kind == "matrix" else 1
+
+
+def _aligned_copies(segmenting: Segmenting, units: int) -> float:
+    """An interval of event time meets one segment more than whole segments fit in it, or with its rest two more."""
+    if segmenting.before_us is None or segmenting.after_us is None:
+        return units
+    whole, rest = divmod(segmenting.before_us + segmenting.after_us, segmenting.width_us)
+    share = rest / segmenting.width_us
+    return (1 - share) * min(units, whole + 1) + share * min(units, whole + 2)
 
 
 def stored_bytes(layout: Layout, sizes: Sequence[float]) -> float:
@@ -61,6 +72,6 @@ def units_to_grow(layout: Layout, stream: int) -> int:
 
 def describe_cost(layout: Layout) -> str:
     """The cost of a layout as text, if every stream brings the same number of bytes."""
-    streams = 2 if layout.kind == "matrix" else max(len(layout.units), len(layout.slices))
+    streams = 2 if layout.kind == "matrix" else max(len(layout.units), len(layout.slices), len(layout.segments))
     even = [1.0 / streams] * streams
     return f"stores {stored_bytes(layout, even):.3g} and sends {sent_bytes(layout, even):.3g} times the input"

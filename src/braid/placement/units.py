@@ -7,6 +7,7 @@ a route per range of a number (`ranges.py`), where a row visits every route that
 Time-sliced: one route for everything, and the slice of a row's event time says which unit stores it (`slices.py`).
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
+Aligned: a row is stored at every unit where it may meet a row of the master stream (`segments.py`).
 
 Between two layouts that place by the same key, a row visits the routes that may contain its key. Between other layouts
 routes are not related, and every row visits every row; only the primary copy of a row is visited.
@@ -15,6 +16,7 @@ routes are not related, and every row visits every row; only the primary copy of
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,8 +26,10 @@ import numpy.typing as npt
 
 from braid.kernels.keys import Keys, buckets
 from braid.placement.ranges import routes_by_number
+from braid.placement.segments import aligned_places
 from braid.placement.slices import slice_units
 from braid.plan.layout import Layout
+from braid.state.blocks import Segment
 
 Numbers = npt.NDArray[np.int64]
 
@@ -65,12 +69,14 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     every = tuple(range(streams))
     if layout.kind == "time_sliced":
         return tuple(Unit(n, n, every, (0,)) for n in range(layout.units[0]))
+    if layout.kind == "aligned":
+        return tuple(Unit(n, n, every, routes_at(layout, n)) for n in range(layout.units[0]))
     return tuple(Unit(n, n, every, (n,)) for n in range(math.prod(layout.units)))
 
 
 def is_dealt(layout: Layout, stream: int) -> bool:
     """Whether rows of one key, or all rows, are dealt to several units; otherwise their keys say where they go."""
-    if layout.kind in ("partitioned", "time_sliced"):
+    if layout.kind == "partitioned" or layout.by_time:
         return False
     if layout.by_key:
         return max(layout.members(stream)) > 1
@@ -89,7 +95,7 @@ def store_at(
     """Where each row goes. `keys` are those of the common part; `salt` varies the unit that a round robin starts at.
 
     `numbers` are those that ranges are made of, None in a stream without such a number; event times where the layout
-    has slices of them.
+    places by them.
 
     Without keys few rows go to few units: every slot reads the rows of each unit apart, so a unit for every few rows
     would make as many reads as there are units, of each task's rows. With `hashes`, rows that are dealt go by their
@@ -100,6 +106,8 @@ def store_at(
         return Placed(units, units)
     if layout.kind == "time_sliced":
         return Placed(slice_units(layout, stream, _needed(numbers)), np.zeros(rows, np.int64))
+    if layout.kind == "aligned":
+        return Placed(*aligned_places(layout, stream, _needed(numbers)))
     sequence = np.arange(rows, dtype=np.int64) if hashes is None else hashes & HASH_BITS
     sequence += salt
     if layout.kind == "matrix":
@@ -124,12 +132,26 @@ def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
     return buckets(keys, layout.routes) % layout.groups[stream]
 
 
-def is_primary(layout: Layout, stream: int, unit: int) -> bool:
-    """Whether a stream's rows at this unit are the primary copies."""
+def is_primary(layout: Layout, stream: int, unit: int, route: int) -> bool:
+    """Whether a stream's rows at this unit, under this route, are the primary copies."""
+    if layout.kind == "aligned":
+        return unit == route
     if layout.kind != "matrix":
         return True
     row, column = divmod(unit, layout.units[1])
     return (column if stream == 0 else row) == 0
+
+
+def copied_rows(layout: Layout, stream: int, segments: Iterable[Segment]) -> int:
+    """How many of the rows in some segments are not primary copies."""
+    if not layout.has_copies:
+        return 0
+    return sum(s.rows for s in segments if not is_primary(layout, stream, s.unit, s.route))
+
+
+def routes_at(layout: Layout, unit: int) -> tuple[int, ...]:
+    """The routes of the rows at a unit of an aligned layout: of primary copies, and of others; they visit each other."""
+    return unit, unit + layout.units[0]
 
 
 def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None:

@@ -285,11 +285,24 @@ def _units(layout: Layout) -> str:
     if layout.kind == "time_sliced":
         rings = ", ".join(f"{brief_us(slicing.width_us)} each at {slicing.units} units" for slicing in layout.slices)
         return f"{layout.units[0]} units with time slices of every stream: {rings}"
+    if layout.kind == "aligned":
+        return _aligned(layout)
     groups = ", ".join(map(str, layout.groups))
     routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
     if layout.ranges is not None:
         routing = f"ranges {groups}" if max(layout.groups) > 1 else "ranges, as soon as there are samples"
     return f"units per stream {', '.join(map(str, layout.units))}; {routing}"
+
+
+def _aligned(layout: Layout) -> str:
+    reaches = [
+        "any distance"
+        if segmenting.before_us is None or segmenting.after_us is None
+        else f"{brief_us(segmenting.before_us)} before to {brief_us(segmenting.after_us)} after"
+        for segmenting in layout.segments
+    ]
+    width = brief_us(layout.segments[0].width_us)
+    return f"{layout.units[0]} units with segments of {width}; a row is at those of the segments {', '.join(reaches)} it"
 
 
 def render(expression: Expression) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["partitioned", "biclique", "matrix", "time_sliced"]
+Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned"]
 Goal = Literal["latency", "throughput"]
 """What the lengths of rings are chosen for: results soon after their last row, or as many rows a second as possible."""
 
@@ -25,6 +25,19 @@ class Slicing:
 
 
 @dataclass(frozen=True)
+class Segmenting:
+    """The segments of a stream: intervals of event time of `width_us`, dealt in turn to the units.
+
+    A row is at the unit of its segment. It is also at the units of all segments from `before_us` before its event time
+    to `after_us` after it; None: no limit, so at every unit.
+    """
+
+    width_us: int
+    before_us: int | None = 0
+    after_us: int | None = 0
+
+
+@dataclass(frozen=True)
 class Layout:
     """A placement in force from one step on.
 
@@ -36,6 +49,8 @@ class Layout:
     the matrix, one of the second along a whole column.
     `time_sliced`: `units[0]` units, each storing slices of event time of every stream; `slices` has those of each
     stream, and `goal` what the units of each ring are chosen for, None where they were given.
+    `aligned`: `units[0]` units, each storing segments of event time of a master stream, and the rows of all other
+    streams that may join them; `segments` says which.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
@@ -56,6 +71,7 @@ class Layout:
     ranges: tuple[tuple[float, ...], ...] | None = None
     slices: tuple[Slicing, ...] = ()
     goal: Goal | None = None
+    segments: tuple[Segmenting, ...] = ()
 
     @property
     def by_key(self) -> bool:
@@ -66,6 +82,16 @@ class Layout:
     def by_value(self) -> bool:
         """Whether the place of a row depends on its values, so that a slot probes with few rows of others."""
         return self.by_key or self.ranges is not None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the place of a row depends on its event time alone."""
+        return bool(self.slices or self.segments)
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether it stores rows at several units."""
+        return self.kind in ("matrix", "aligned")
 
     @property
     def has_ranges(self) -> bool:

@@ -22,7 +22,8 @@ class Block:
 
     `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. The rows of a
     `buffered` block that are newer than the frontier of ordered results have not probed yet. Its indexes are sorted by
-    the numbers of `choices`; rows that are not sorted yet (`is_sorted`) are sorted where they are read.
+    the numbers of `choices`; rows that are not sorted yet (`is_sorted`) are sorted where they are read. `copies` of its
+    rows are not primary: the same rows are stored at another unit.
     """
 
     file: str
@@ -38,6 +39,7 @@ class Block:
     buffered: bool = False
     is_sorted: bool = True
     choices: tuple[int, ...] = ()
+    copies: int = 0
 
 
 def stored_block(
@@ -49,6 +51,7 @@ def stored_block(
     buffered: bool = False,
     is_sorted: bool = True,
     choices: tuple[int, ...] = (),
+    copies: int = 0,
 ) -> Block:
     """A written block as a live one, with rows of these first and last steps."""
     first, last = steps
@@ -66,6 +69,7 @@ def stored_block(
         buffered=buffered,
         is_sorted=is_sorted,
         choices=choices,
+        copies=copies,
     )
 
 

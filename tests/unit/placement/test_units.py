@@ -69,7 +69,7 @@ def test_of_the_copies_of_a_row_one_is_primary(seed: int) -> None:
     for stream in range(2):
         keys = np.array([chance.randint(-5, 5) for _ in range(20)], np.int64)
         for copies in places(layout, stream, keys, seed):
-            assert sum(is_primary(layout, stream, unit) for unit, _ in copies) == 1
+            assert sum(is_primary(layout, stream, *place) for place in copies) == 1
 
 
 @pytest.mark.parametrize("seed", range(15))

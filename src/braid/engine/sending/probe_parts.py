@@ -2,7 +2,7 @@
 
 All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
 blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
-slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no rows and bytes, and the
+slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no numbers of rows and bytes, and the
 times of their family, which bound their own: a task reads both in the footers of the files.
 """
 
@@ -30,7 +30,7 @@ OWN_FILE = re.compile(r"(.*?-[0-9]{12}-.*?)([0-9]{5})-([1-9][0-9]{0,17}|0)(\D.*)
 HEADER = struct.Struct("<IIB")
 # The roles of a block in a merge.
 INPUT, PART = 0, 1
-VARYING = ("file", "units", "rows", "size", "min_time", "max_time")
+VARYING = ("file", "units", "rows", "size", "copies", "min_time", "max_time")
 _common_fields = attrgetter(*(field.name for field in fields(Block) if field.name not in VARYING))
 
 
@@ -82,7 +82,8 @@ class _Families:
         found = []
         for key, block, times, attempt in zip(self._numbers, self._blocks, self._times, attempts, strict=True):
             prefix, shift, suffix, units = key[:4]
-            bounded = replace(block, file="", units=units, rows=0, size=0, min_time=times[0], max_time=times[1])
+            unread = replace(block, file="", units=units, rows=0, size=0, copies=0)
+            bounded = replace(unread, min_time=times[0], max_time=times[1])
             found.append(Family(prefix, shift, suffix, attempt, bounded))
         return found
 
@@ -116,7 +117,7 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
     heads = list(dict.fromkeys(_head(merge) for merge in command.merges))
     common = {
         "command": to_compact(replace(command, blocks=(), merges=(), gathers=())),
-        "shared": pack(Block, shared, ("rows", "size")),
+        "shared": pack(Block, shared, ("rows", "size", "copies")),
         "families": families.all(bases),
         "heads": heads,
         "gathers": [_with_places(gather, shared) for gather in command.gathers],

@@ -24,6 +24,7 @@ from braid.engine.tasks.storing import common_keys, placed_rows, placed_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
+from braid.placement.units import copied_rows
 from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.manifest import NumberSample
@@ -60,6 +61,7 @@ class Destination(Protocol):
     """Where the rows go that are stored."""
 
     def add(self, rows: Rows) -> None: ...
+    def copies(self) -> int: ...
     def close(self) -> WrittenBlock | None: ...
 
 
@@ -89,6 +91,10 @@ class UnitSegments:
             segments = sorted_segments(plan, stream, rows, placed, order, reaching)
         for segment in segments:
             self._block.add(*segment)
+
+    def copies(self) -> int:
+        """How many of the rows so far are not primary copies."""
+        return copied_rows(self._command.layout, self._stream, self._block.segments)
 
     def close(self) -> WrittenBlock | None:
         return self._block.close()
@@ -177,6 +183,7 @@ class IngestTask:
             numbers=NumberSample() if self._numbers is None else self._numbers.sample(),
             sample=self._row_sample.taken(),
             block=self._destination.close(),
+            copies=self._destination.copies(),
             arrival_log=arrival_log,
             late_file=self._late.close(),
         )

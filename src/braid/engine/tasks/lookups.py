@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from braid.kernels.probing import Counters, Probing
 from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
-from braid.placement.units import Unit, routes_stay_local, units_by_slot
+from braid.placement.units import Unit, copied_rows, routes_stay_local, units_by_slot
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, CheckCost
@@ -44,6 +45,14 @@ class Earlier:
 
     seconds: float = 0.0
     compared: int = 0
+
+
+class Stored(NamedTuple):
+    """Rows and bytes stored at a unit; `copies` of the rows are not primary."""
+
+    rows: int = 0
+    size: int = 0
+    copies: int = 0
 
 
 class Visits:
@@ -218,13 +227,15 @@ class SlotLookups:
                 if pending.parts and probe is not None:
                     yield from self._look_up(probe_order, probe, round_number, key[2], concat_rows(pending.take()))
 
-    def stored(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Rows and bytes stored at each of this slot's units, the step's own included."""
-        totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    def stored(self) -> dict[tuple[int, int], Stored]:
+        """What is stored at each of this slot's units, the step's own rows included."""
+        layouts = {layout.epoch: layout for layout in self._command.layouts}
+        totals: dict[tuple[int, int], Stored] = defaultdict(Stored)
         for block in (block for block in self._stored_blocks if has_rows_of(block, self._owned)):
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
-                rows, size = totals[block.epoch, segment.unit]
-                totals[block.epoch, segment.unit] = (rows + segment.rows, size + segment.length)
+                place, copies = (block.epoch, segment.unit), copied_rows(layouts[block.epoch], block.stream, [segment])
+                rows, size, known = totals[place]
+                totals[place] = Stored(rows + segment.rows, size + segment.length, known + copies)
         return totals
 
     def counts(self) -> tuple[LookupCounts, ...]:

@@ -14,7 +14,7 @@ from braid.kernels.cutting import slice_starts
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
-from braid.placement.units import Placed, is_primary
+from braid.placement.units import Placed, copied_rows, is_primary
 from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import BlockWriter, Segment
@@ -64,11 +64,12 @@ def move_blocks(
 ) -> Block | None:
     """The rows of this slot's units in the old layout, placed by the new layout; of several copies one is moved."""
     old, new = layouts
-    primary = {unit for unit in owned if is_primary(old, merge.stream, unit)}
+    found = _parts(merge, owned, inputs, store)
+    primary = (part for part in found if is_primary(old, merge.stream, part.segment.unit, part.segment.route))
 
     def pieces() -> Iterator[tuple[Rows, Placed]]:
         salt = inputs[0].last_step + merge.first if inputs else 0
-        for rows in _useful_rows(merge, _parts(merge, primary, inputs, store), store):
+        for rows in _useful_rows(merge, primary, store):
             yield rows, placed_rows(store.plan, new, merge.stream, rows, salt)
             salt += rows.length
 
@@ -130,7 +131,10 @@ def _write(
     if written is None:
         return None
     steps = min(block.first_step for block in inputs), max(block.last_step for block in inputs)
-    return stored_block(written, merge.stream, steps, layout.epoch, units, merge.buffered, choices=order.choices)
+    copies = copied_rows(layout, merge.stream, writer.segments)
+    return stored_block(
+        written, merge.stream, steps, layout.epoch, units, merge.buffered, choices=order.choices, copies=copies
+    )
 
 
 def _useful_rows(merge: Merge, parts: Iterable[Part], store: SegmentStore) -> Iterator[Rows]:

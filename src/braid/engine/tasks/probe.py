@@ -127,8 +127,9 @@ class SlotProbe:
                 epoch=place[0],
                 unit=place[1],
                 cpu=cpu * shares.get(place, 0.0),
-                stored_rows=stored.get(place, (0, 0))[0],
-                stored_bytes=stored.get(place, (0, 0))[1],
+                stored_rows=stored[place].rows,
+                stored_bytes=stored[place].size,
+                copies=stored[place].copies,
                 received_bytes=received.get(place, 0),
                 **asdict(self._lookups.units[place]),
             )

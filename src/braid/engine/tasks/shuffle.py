@@ -29,7 +29,7 @@ from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import batch_groups, byte_cuts, row_sizes
-from braid.placement.units import Numbers, Placed, is_dealt, slot_of, units_of
+from braid.placement.units import Numbers, Placed, copied_rows, is_dealt, slot_of, units_of
 from braid.plan.join import JoinPlan
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.outputs import closing_outputs
@@ -125,7 +125,8 @@ def _store(own: ShuffleTask, slot: int, parts: Sequence[pa.RecordBatch]) -> Inge
         rows = Rows.from_batch(joined.drop_columns([UNITS, ROUTES]), types)
         for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching):
             block.add(*segment)
-    return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot))
+    copies = copied_rows(own.command.layout, own.stream, block.segments)
+    return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot), copies=copies)
 
 
 class Pieces:
@@ -156,6 +157,10 @@ class Pieces:
                     found, size = [], 0
         if found:
             yield _batch(found)
+
+    def copies(self) -> int:
+        """The slots count them."""
+        return 0
 
     def close(self) -> WrittenBlock | None:
         """Nothing is written: the slots store the pieces."""

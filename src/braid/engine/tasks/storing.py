@@ -34,7 +34,7 @@ def placed_rows(
     """
     side, numbers = plan.members(number)[0], None
     routing = plan.streams[side].routing
-    if layout.kind == "time_sliced":
+    if layout.by_time:
         numbers = rows.times(plan.streams[side].time)
     elif layout.ranges is not None and routing is not None:
         numbers = range_values(routing, rows)

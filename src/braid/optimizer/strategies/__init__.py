@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from braid.optimizer.strategies.aligned_routing import AlignedRouting
 from braid.optimizer.strategies.auto import Auto
 from braid.optimizer.strategies.biclique import Biclique
 from braid.optimizer.strategies.matrix import Matrix
@@ -9,6 +10,18 @@ from braid.optimizer.strategies.partitioned import Partitioned
 from braid.optimizer.strategies.strategy import Strategy
 from braid.optimizer.strategies.time_sliced import TimeSliced
 
-STRATEGIES: tuple[type[Strategy], ...] = (Partitioned, Biclique, TimeSliced, Matrix, Auto)
+# What `explain` compares the strategy of a query with.
+WITHOUT_ARGUMENTS: tuple[type[Strategy], ...] = (Partitioned, Biclique, TimeSliced, Matrix, Auto)
+STRATEGIES: tuple[type[Strategy], ...] = (*WITHOUT_ARGUMENTS, AlignedRouting)
 
-__all__ = ["STRATEGIES", "Auto", "Biclique", "Matrix", "Partitioned", "Strategy", "TimeSliced"]
+__all__ = [
+    "STRATEGIES",
+    "WITHOUT_ARGUMENTS",
+    "AlignedRouting",
+    "Auto",
+    "Biclique",
+    "Matrix",
+    "Partitioned",
+    "Strategy",
+    "TimeSliced",
+]

@@ -152,7 +152,7 @@ def test_the_parts_of_a_random_command_are_what_its_slots_need(seed: int) -> Non
         for made in part.blocks:
             known = needed[made.file]
             assert made.min_time <= known.min_time <= known.max_time <= made.max_time
-            kept = {field.name for field in fields(Block)} - {"rows", "size", "min_time", "max_time"}
+            kept = {field.name for field in fields(Block)} - {"rows", "size", "copies", "min_time", "max_time"}
             assert all(getattr(made, name) == getattr(known, name) for name in kept)
         expected = [(m.stream, m.epoch, m.oldest_us, {f for f in m.files if f in needed}) for m in command.merges]
         found = [(m.stream, m.epoch, m.oldest_us, set(m.files)) for m in part.merges]

@@ -128,6 +128,8 @@ class Arrivals:
     def _wanted(self, probe: Probe, targets: list[Target]) -> Wanted:
         """What the slot's targets need: by ranges as long as every target has a span."""
         side = self._plan.members(probe.stream)[0]
+        if self._targets.everywhere:
+            return Wanted(side)
         known = [target.routes for target in targets if target.routes is not None]
         if len(known) == len(targets):
             return Wanted(side, frozenset().union(*known))
@@ -152,7 +154,10 @@ class Arrivals:
                     yield route, chosen
 
     def _starting(self, block: Block, span: tuple[int, int], wanted: Wanted) -> Iterator[Arriving]:
-        """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once."""
+        """The segments of a block whose rows start in this step. Rows of older layouts visit every unit, once.
+
+        So do all rows if only primary copies count.
+        """
         layout, newest = self._layouts[block.epoch], self._command.layouts[-1]
         gathered = block.file in self._gathered
         other = gathered or not has_rows_of(block, self._owned)
@@ -166,9 +171,9 @@ class Arrivals:
             if gathered and block.epoch == newest.epoch and segment.unit in self._owned[block.epoch]:
                 continue  # it is in this slot's own block
             crossing = _unless_whole(segment, span)
-            if block.epoch == newest.epoch:
+            if block.epoch == newest.epoch and not self._targets.everywhere:
                 yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, crossing)
-            elif is_primary(layout, block.stream, segment.unit):
+            elif is_primary(layout, block.stream, segment.unit, segment.route):
                 yield Arriving(block.file, segment, EVERYWHERE, crossing)
 
     def _within(self, rows: Rows, stream: int, span: tuple[int, int]) -> Rows:

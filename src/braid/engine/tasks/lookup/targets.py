@@ -10,7 +10,7 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.probing import StoredSegment
 from braid.placement.ranges import Span, span_of
-from braid.placement.units import Unit, is_primary, visitors
+from braid.placement.units import Unit, is_primary, routes_at, visitors
 from braid.plan.join import Probe
 from braid.plan.layout import Layout
 from braid.state.manifest import Block
@@ -57,6 +57,15 @@ class Targets:
         self._known: dict[tuple[int, int], list[Target]] = {}
 
     @property
+    def everywhere(self) -> bool:
+        """Whether every row visits every unit, and only primary copies count.
+
+        An intermediate result of rows of several layouts has no unit where all its partners are, nor is it found once
+        where its rows have copies.
+        """
+        return self.newest.kind == "aligned" and len(self._command.layouts) > 1
+
+    @property
     def newest(self) -> Layout:
         return self._command.layouts[-1]
 
@@ -78,7 +87,7 @@ class Targets:
         targets = self.of(delta_stream, stream)
         if route == EVERYWHERE:
             return [self._once(target, stream) for target in targets]
-        alone = is_primary(self.newest, delta_stream, route)
+        alone = is_primary(self.newest, delta_stream, route, route)
         return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
     def largest(self, probe: Probe, target: Target) -> float:
@@ -93,8 +102,10 @@ class Targets:
 
     def _once(self, target: Target, stream: int) -> Target:
         """One copy of rows that are stored several times."""
-        alone = [s for s in target.segments if target.routes is None or is_primary(self.newest, stream, s[2].number)]
-        return Target(target.routes, target.span, tuple(alone))
+        if target.routes is None or self.newest.kind != "matrix":
+            return target
+        primary = (s for s in target.segments if is_primary(self.newest, stream, s[2].number, s[2].number))
+        return Target(target.routes, target.span, tuple(primary))
 
     def _visitors(self, block: Block, route: int) -> tuple[frozenset[int] | None, Span | None]:
         """The routes of the newest layout that visit a route of a layout, and what its visitors reach."""
@@ -103,18 +114,20 @@ class Targets:
             alike = layout.stored_as == self.newest.stored_as
             return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None
         if layout.epoch == self.newest.epoch:
-            return frozenset({route}), None
+            alike = routes_at(layout, route % layout.units[0]) if layout.kind == "aligned" else (route,)
+            return frozenset(alike), None
         return visitors(self.newest, layout, route), None
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
-        """This slot's segments of a block with their routes; of older layouts only the primary copies."""
+        """This slot's segments of a block with their routes; only the primary copies where these count."""
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if not has_rows_of(block, self._owned):
             return
+        copies = layout == self.newest and not self.everywhere
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
         choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
         for segment in self._store.reader(block.file).segments_of(owned):
-            if layout == self.newest or is_primary(layout, block.stream, segment.unit):
+            if copies or is_primary(layout, block.stream, segment.unit, segment.route):
                 stored = self._store.stored(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
 
