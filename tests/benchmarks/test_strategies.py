@@ -8,7 +8,14 @@ from benchmarks.strategies import strategy_of
 
 
 @pytest.mark.parametrize(
-    "text", ["Biclique(units=(4, 4), groups=2)", "Matrix(rows=4, columns=4)", "TimeSliced(units=3)", "Auto()"]
+    "text",
+    [
+        "Biclique(units=(4, 4), groups=2)",
+        "Matrix(rows=4, columns=4)",
+        "TimeSliced(units=3)",
+        "Auto()",
+        "AlignedRouting('20 seconds', units=3, master='b')",
+    ],
 )
 def test_a_strategy_is_read_from_what_it_says_of_itself(text: str) -> None:
     assert strategy_of(text).describe() == text

@@ -15,7 +15,15 @@ from tests.oracle.cases import Case, Input, Query
 
 FIRST_MTIME = 1_700_000_000
 STRATEGIES = {
-    kind.__name__: kind for kind in (braid.Auto, braid.Biclique, braid.Matrix, braid.Partitioned, braid.TimeSliced)
+    kind.__name__: kind
+    for kind in (
+        braid.AlignedRouting,
+        braid.Auto,
+        braid.Biclique,
+        braid.Matrix,
+        braid.Partitioned,
+        braid.TimeSliced,
+    )
 }
 
 

@@ -77,6 +77,9 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "three_chain": three("r.k = s.k AND s.big = t.big AND r.x > t.x"),
     "three_tree": tree("r.k = s.k AND s.big = t.big AND r.x > t.x"),
     "three_tree_band": tree("abs(r.x - s.x) < 1 AND abs(s.x - t.x) < 1 AND length(s.name) > length(t.name)"),
+    "three_aligned": lambda spark: three("length(r.name) > length(s.name) AND s.x * t.x > 1")(spark).using(
+        braid.AlignedRouting("90 seconds", units=4, master="s")
+    ),
     "three_band": three("abs(r.x - s.x) < 1 AND abs(s.x - t.x) < 1"),
 }
 

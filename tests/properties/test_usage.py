@@ -11,7 +11,7 @@ import pytest
 
 from braid.control.ordering import Ordering
 from braid.engine.tasks.task import writing_slot
-from braid.optimizer.strategies import Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
 from braid.plan.logical import LogicalPlan
 from braid.state.blocks import BlockReader
@@ -29,6 +29,7 @@ STRATEGIES: dict[str, Strategy] = {
     "random": Biclique(routing="random"),
     "contrand": Biclique(routing="contrand"),
     "matrix": Matrix(2, 2),
+    "aligned": AlignedRouting("1 second", 3),
 }
 
 

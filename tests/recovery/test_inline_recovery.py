@@ -7,7 +7,7 @@ again or not, as Spark may or may not have logged it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -18,15 +18,17 @@ from braid.control import compaction, merging
 from braid.engine.tasks import merge
 from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy
+from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies, trees
+from tests.properties.cases import Case, aligned, make_case, results_of, some_exchange, strategies, trees
 from tests.recovery.many_slots import as_with_many_slots
 
 SINGLE = seeds(5000, 5)
 CHAINED = seeds(6000, 16)
 TREES = seeds(5100, 2)
+COPIED = seeds(5200, 2)
 TASKS = seeds(7000, 10)
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
@@ -147,6 +149,30 @@ def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp
         drill.next_batch, drill.started[0] = 1, case.clock_ms[0]
         return drill
 
+    crash_everywhere(begun)
+
+
+@pytest.mark.parametrize("routing", [aligned])
+@pytest.mark.parametrize("seed", COPIED)
+def test_a_crash_at_any_write_of_rows_with_copies_loses_and_repeats_nothing(
+    seed: int, routing: Callable[[LogicalPlan, random.Random], Strategy], tmp_path: Path
+) -> None:
+    """The first batch runs by another strategy, so that the crashes also fall where its rows move."""
+    case = make_case(seed, small=True, shares=(20, 80, 0))
+    strategy = routing(case.logical_plan, random.Random(seed))
+
+    def begun(name: str) -> Drill:
+        drill = Drill(case, tmp_path / name, random.Random(name), changing=False, strategy=strategy)
+        query = InlineQuery(case.logical_plan, drill.directory, clock=drill.clock)
+        query.run(0, case.tables(0))
+        drill.next_batch, drill.started[0] = 1, case.clock_ms[0]
+        return drill
+
+    crash_everywhere(begun)
+
+
+def crash_everywhere(begun: Callable[[str], Drill]) -> None:
+    """Runs that crash at each operation on storage in turn, and are resumed."""
     counted = FailingFiles(LocalFiles())
     whole = begun("whole")
     assert whole.attempt(counted)

@@ -71,9 +71,9 @@ def due_moves(
     """The blocks of older layouts whose rows move to the newest, oldest first.
 
     Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
-    expire must move, or the new units would not share their load. From and to a layout with copies rows always move:
-    as long as both are live, only primary copies are visited, or every unit. So do rows that were stored before there were ranges: there are
-    few, and as long as they are live every new row visits every unit.
+    expire must move, or the new units would not share their load. From and to a layout with copies rows always move: as
+    long as both are live, only primary copies are visited. So do rows that were stored before there were ranges: there
+    are few, and as long as they are live every new row visits every unit.
     """
     newest = layouts[-1]
     with_copies = {layout.epoch for layout in layouts if layout.has_copies or newest.has_copies}

@@ -105,6 +105,7 @@ def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage])
     return {
         "taskSeconds": {phase: round(usage.seconds, 6) for phase, usage in tasks.items()},
         "cpuSeconds": {phase: round(usage.cpu, 6) for phase, usage in tasks.items()},
+        "routing": {"cpuSeconds": round(sum(usage.placing for usage in tasks.values()), 6)},
         "openingCpuSeconds": round(tasks["probe"].opening, 6),
         "ingestCpuSeconds": {name: round(usage.cpu, 6) for name, usage in zip(names, ingest, strict=True)},
         "bytesMoved": sum(usage.moved_bytes for usage in tasks.values()),

@@ -150,7 +150,7 @@ def copied_rows(layout: Layout, stream: int, segments: Iterable[Segment]) -> int
 
 
 def routes_at(layout: Layout, unit: int) -> tuple[int, ...]:
-    """The routes of the rows at a unit of an aligned layout: of primary copies, and of others; they visit each other."""
+    """The routes of the rows at a unit of an aligned layout, which visit each other: primary copies, then others."""
     return unit, unit + layout.units[0]
 
 

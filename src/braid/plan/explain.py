@@ -296,13 +296,13 @@ def _units(layout: Layout) -> str:
 
 def _aligned(layout: Layout) -> str:
     reaches = [
-        "any distance"
+        "all"
         if segmenting.before_us is None or segmenting.after_us is None
-        else f"{brief_us(segmenting.before_us)} before to {brief_us(segmenting.after_us)} after"
+        else f"{brief_us(segmenting.before_us)} back to {brief_us(segmenting.after_us)} ahead"
         for segmenting in layout.segments
     ]
-    width = brief_us(layout.segments[0].width_us)
-    return f"{layout.units[0]} units with segments of {width}; a row is at those of the segments {', '.join(reaches)} it"
+    segments = f"{layout.units[0]} units with segments of {brief_us(layout.segments[0].width_us)}"
+    return f"{segments}; a row is at those of the segments that it reaches, by stream: {', '.join(reaches)}"
 
 
 def render(expression: Expression) -> str:

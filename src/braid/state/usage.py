@@ -20,7 +20,8 @@ class Usage:
     `seconds` and `cpu` are those inside task functions. Requests to storage are counted as they are made: those that
     read are opened or mapped files, listings and tests for existence; those that write create, rename or delete.
     `moved_bytes` are those of the segments read that another slot wrote, and of the rows that it sent. `opening` is the
-    part of `cpu` that opened blocks: mapped files, checked segments, made indexes.
+    part of `cpu` that opened blocks: mapped files, checked segments, made indexes; `placing` the part that chose the
+    units of rows.
     """
 
     seconds: float = 0.0
@@ -30,6 +31,7 @@ class Usage:
     segment_reads: int = 0
     moved_bytes: int = 0
     opening: float = 0.0
+    placing: float = 0.0
 
     def __add__(self, other: Self) -> Self:
         return type(self)(
@@ -40,6 +42,7 @@ class Usage:
             self.segment_reads + other.segment_reads,
             self.moved_bytes + other.moved_bytes,
             self.opening + other.opening,
+            self.placing + other.placing,
         )
 
 
@@ -53,7 +56,7 @@ class Meter:
         self._segments: dict[str, tuple[bool, set[int]]] = {}
         self._moved_bytes = 0
         self.store_reads = self.store_writes = self.record_bytes = 0
-        self.opening = 0.0
+        self.opening = self.placing = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -98,6 +101,7 @@ class Meter:
             segment_reads=sum(len(offsets) for _, offsets in self._segments.values()),
             moved_bytes=self._moved_bytes,
             opening=self.opening,
+            placing=self.placing,
         )
 
 
@@ -142,3 +146,15 @@ def opening() -> Iterator[None]:
     finally:
         if meter is not None:
             meter.opening += time.thread_time() - began
+
+
+@contextmanager
+def placing() -> Iterator[None]:
+    """Count the CPU time that decides where rows are stored."""
+    meter = _current.get()
+    began = time.thread_time()
+    try:
+        yield
+    finally:
+        if meter is not None:
+            meter.placing += time.thread_time() - began

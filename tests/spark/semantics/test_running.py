@@ -19,7 +19,7 @@ PROGRESS_KEYS = {
     "batchId", "sparkBatchId", "timestamp", "numInputRows", "inputRows", "numOutputRows", "lateRows", "watermarks",
     "durationMs", "processedRowsPerSecond", "strategy", "units", "stateRows", "stateBytes", "bytesMoved", "held",
     "adaptations", "bytesModelled", "storeReads", "storeWrites", "segmentReads", "cpuSeconds", "taskSeconds",
-    "ingestCpuSeconds", "openingCpuSeconds",
+    "ingestCpuSeconds", "openingCpuSeconds", "copies", "routing",
 }  # fmt: skip
 
 

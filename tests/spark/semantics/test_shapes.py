@@ -39,14 +39,13 @@ STRATEGIES = (
     braid.Biclique(units=4, groups=2),
     braid.Biclique(units=2, shape="tree"),
     braid.TimeSliced(units=3),
+    braid.AlignedRouting("2 seconds", units=3),
 )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_three_streams_in_every_shape(
-    feed: Callable[..., Feed], shape: str, strategy: braid.Partitioned | braid.Biclique | braid.TimeSliced
-) -> None:
+def test_three_streams_in_every_shape(feed: Callable[..., Feed], shape: str, strategy: Any) -> None:
     rows = [(number, at(number % 5), number % 3) for number in range(12)]
     frames = {name: feed(name).add(*rows).static for name in "abc"}
     query = braid.join(*(braid.stream(n, df, time="ts", window="2 seconds") for n, df in frames.items()))
@@ -79,6 +78,7 @@ def test_three_streams_in_every_shape(
         braid.Biclique(units=(2, 1, 2, 1)),
         braid.Biclique(units=(2, 1, 2, 1), shape="tree"),
         braid.TimeSliced(units=3, slices={"a": 1, "c": 2}),
+        braid.AlignedRouting("1 second", units=3, master="c"),
         braid.Auto(),
     ],
     ids=str,

@@ -2,8 +2,8 @@
 
 All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
 blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
-slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no numbers of rows and bytes, and the
-times of their family, which bound their own: a task reads both in the footers of the files.
+slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no rows, copies and bytes,
+and the times of their family, which bound their own: a task reads both in the footers of the files.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from braid.kernels.times import row_times, time_pieces
 from braid.placement.units import Placed, store_at
 from braid.plan.join import Index, JoinPlan, SortOrder
 from braid.plan.layout import Layout
+from braid.state.usage import placing
 
 StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
 """The unit and route of rows, the rows, their oldest and newest event time, and what they reach when they probe."""
@@ -38,7 +39,9 @@ def placed_rows(
         numbers = rows.times(plan.streams[side].time)
     elif layout.ranges is not None and routing is not None:
         numbers = range_values(routing, rows)
-    return store_at(layout, side, common_keys(plan, number, rows), rows.length, salt, numbers, hashes)
+    keys = common_keys(plan, number, rows)
+    with placing():
+        return store_at(layout, side, keys, rows.length, salt, numbers, hashes)
 
 
 def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:

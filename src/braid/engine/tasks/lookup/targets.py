@@ -114,8 +114,8 @@ class Targets:
             alike = layout.stored_as == self.newest.stored_as
             return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None
         if layout.epoch == self.newest.epoch:
-            alike = routes_at(layout, route % layout.units[0]) if layout.kind == "aligned" else (route,)
-            return frozenset(alike), None
+            beside = routes_at(layout, route % layout.units[0]) if layout.kind == "aligned" else (route,)
+            return frozenset(beside), None
         return visitors(self.newest, layout, route), None
 
     def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
