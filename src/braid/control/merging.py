@@ -122,8 +122,9 @@ def _due_groups(
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     closed = [_reached(plan, stream, watermarks) for stream in range(len(periods))]
+    sizes = [largest(stream) for stream in range(len(periods))]
     for block in blocks:
-        if 2 * block.rows > largest(block.stream):
+        if 2 * block.rows > sizes[block.stream]:
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period

@@ -191,8 +191,7 @@ def report_text(report: object) -> str:
 def read_reports(kind: type[R], texts: Iterable[str]) -> list[R]:
     """The reports of a job's tasks; raises the error of a task."""
     reports = []
-    for text in texts:
-        content = json.loads(text)
+    for content in json.loads(f"[{','.join(texts)}]"):
         if FAILURE in content:
             failure = from_json(TaskFailure, content[FAILURE])
             error: type[BraidError] = getattr(errors, failure.kind, BraidError)

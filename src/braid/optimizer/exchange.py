@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 from braid.errors import SinkError
 from braid.plan.join import JoinPlan
-from braid.state.files import is_object_store, scheme_of
+from braid.state.locations import is_object_store, scheme_of
 
 Exchange = Literal["files", "shuffle"]
 RequestedExchange = Literal["auto", "files", "shuffle"]

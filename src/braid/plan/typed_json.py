@@ -57,15 +57,20 @@ def _dataclass_decoder(kind: type[Any]) -> Decoder:
     hints = get_type_hints(kind)
     found = {field.name: _decoder(hints[field.name]) for field in fields(kind)}
     decoders = [(name, decoder) for name, decoder in found.items() if decoder is not None]
-    positional = not any(field.kw_only for field in fields(kind))
-    names, places = list(found), [(list(found).index(name), decoder) for name, decoder in decoders]
+    # Setting all fields at once takes half the time of a frozen dataclass's constructor, which sets one by one.
+    at_once = not hasattr(kind, "__post_init__") and not hasattr(kind, "__slots__")
+    names, places = tuple(found), [(list(found).index(name), decoder) for name, decoder in decoders]
 
     def build_row(values: list[Any]) -> Any:
         if len(values) != len(names):
             raise TypeError(f"{kind.__name__} has {len(names)} fields, not {len(values)}")
         for place, decoder in places:
             values[place] = decoder(values[place])
-        return kind(*values) if positional else kind(**dict(zip(names, values, strict=True)))
+        if not at_once:
+            return kind(**dict(zip(names, values, strict=True)))
+        built = object.__new__(kind)
+        built.__dict__.update(zip(names, values, strict=True))
+        return built
 
     def build(content: Any) -> Any:
         if type(content) is list:

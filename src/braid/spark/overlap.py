@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from braid.analysis.logical_plans import plan_nodes
 from braid.errors import SinkError
 from braid.spark.storage import PATTERNS, hadoop_location
-from braid.state.files import LOCAL_SCHEMES, locate, scheme_of
+from braid.state.files import locate
+from braid.state.locations import LOCAL_SCHEMES, scheme_of
 
 
 def check_apart(spark: SparkSession, frames: Sequence[DataFrame], checkpoint: str | None, path: str | None) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from braid.optimizer.exchange import Exchange
-from braid.state.files import LOCAL_SCHEMES, scheme_of
+from braid.state.locations import LOCAL_SCHEMES, scheme_of
 
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"

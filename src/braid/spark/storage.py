@@ -14,7 +14,8 @@ from pyspark.sql.types import StructType
 
 from braid.errors import BraidError, StorageError
 from braid.spark.session import is_one_host, use_this_python
-from braid.state.files import locate, scheme_of
+from braid.state.files import locate
+from braid.state.locations import scheme_of
 
 PATTERNS = frozenset("*?[]{}\\")
 

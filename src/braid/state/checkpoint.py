@@ -22,6 +22,7 @@ from braid.state.compact import from_compact, to_compact
 from braid.state.files import Files
 from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.manifests import Manifests, kept_records
+from braid.state.many_files import delete_all, move_all
 from braid.state.records import read_record, write_record
 from braid.state.sweeping import unnamed_files
 
@@ -119,20 +120,19 @@ class Checkpoint:
 
     def publish(self, moves: Iterable[Move], outside: Files) -> None:
         """Move staged files to their final names. A missing source was moved before a crash, or by another run."""
+        inside, results = [], []
         for move in moves:
-            files, root = (self.files, f"{self.path}/") if move.inside else (outside, "")
-            if files.exists(root + move.source):
-                try:
-                    files.rename(root + move.source, root + move.target)
-                except FileNotFoundError:
-                    if files.exists(root + move.source):
-                        raise
+            if move.inside:
+                inside.append((f"{self.path}/{move.source}", f"{self.path}/{move.target}"))
+            else:
+                results.append((move.source, move.target))
+        move_all(self.files, inside)
+        move_all(outside, results)
 
     def forget(self, manifest: Manifest, previous: Manifest | None) -> None:
         """After a commit: delete the records and blocks that no kept record needs."""
         if previous is not None:
-            for file in previous.dropped:
-                self.files.delete(f"{self.path}/blocks/{file}")
+            delete_all(self.files, [f"{self.path}/blocks/{file}" for file in previous.dropped])
         self.files.delete(self._delta(manifest.step))
         self.files.delete(self._failure(manifest.step))
         self.files.delete(self._manifests.path(manifest.step - kept_records()))
@@ -143,8 +143,7 @@ class Checkpoint:
         Files of later steps stay: they may belong to another run that has not committed them yet.
         """
         unreferenced = unnamed_files(self.files, self.path, manifest, kept_records())
-        for name in unreferenced:
-            self.files.delete(f"{self.path}/{name}")
+        delete_all(self.files, [f"{self.path}/{name}" for name in unreferenced])
         return len(unreferenced)
 
     def _query_names(self) -> list[str]:

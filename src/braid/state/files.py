@@ -10,30 +10,22 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from braid.errors import CorruptStateError, StorageError
 from braid.state.exclusive import ExclusiveWriter, exclusive_writer
+from braid.state.locations import ARROW_SCHEMES, KNOWN_SCHEMES, LOCAL_SCHEMES, escaped, local_path, scheme_of
 from braid.state.usage import count_read, count_record, count_write
 
-LOCAL_SCHEMES = ("", "file")
-FILESYSTEM_SCHEMES = (*LOCAL_SCHEMES, "hdfs")
-ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
-KNOWN_SCHEMES = ("file", "s3", "s3a", "gs", "abfs", "abfss", "hdfs")
 BUFFER_BYTES = 1 << 20
-# A single letter before a colon is no scheme but part of a name.
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-LOCAL_URI = re.compile(r"file:(?://)?(/(?!/).*)", re.DOTALL)
 
 
 class Files(Protocol):
@@ -66,10 +58,14 @@ def _explained(action: str, path: str) -> Iterator[None]:
     except (FileNotFoundError, FileExistsError):
         raise
     except OSError as error:
-        hint = "Check that the storage is reachable and writable, then start the query again: nothing is lost."
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "Free space on that storage, then start the query again: nothing is lost."
-        raise StorageError(f"Could not {action} {path}: {error.strerror or error}", hint=hint) from error
+        raise _explanation(action, path, error) from error
+
+
+def _explanation(action: str, path: str, error: OSError) -> StorageError:
+    hint = "Check that the storage is reachable and writable, then start the query again: nothing is lost."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "Free space on that storage, then start the query again: nothing is lost."
+    return StorageError(f"Could not {action} {path}: {error.strerror or error}", hint=hint)
 
 
 class _OutputFile(io.FileIO):
@@ -168,11 +164,12 @@ class LocalFiles:
 
     def delete(self, path: str) -> None:
         count_write()
-        with _explained("delete", path):
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                return
+        try:  # a step deletes a thousand files with hundreds of slots: a context manager takes half as long as each
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _explanation("delete", path, error) from error
 
     def delete_tree(self, directory: str) -> None:
         count_write()
@@ -285,17 +282,6 @@ class ArrowFiles:
         return reason
 
 
-def scheme_of(location: str) -> str:
-    """The scheme of a location; empty for a plain path."""
-    found = SCHEME.match(location)
-    return "" if found is None else found[1]
-
-
-def is_object_store(location: str) -> bool:
-    """Whether a location is on a store of objects, where every access is a request."""
-    return scheme_of(location) not in FILESYSTEM_SCHEMES
-
-
 def locate(location: str) -> tuple[Files, str]:
     """The filesystem a location is on, and its path there.
 
@@ -303,7 +289,7 @@ def locate(location: str) -> tuple[Files, str]:
     """
     scheme = scheme_of(location)
     if scheme in LOCAL_SCHEMES:
-        return LocalFiles(), os.path.abspath(_local_path(location) if scheme else location)
+        return LocalFiles(), os.path.abspath(local_path(location) if scheme else location)
     if scheme not in KNOWN_SCHEMES:
         raise StorageError(
             f"Cannot use the location {location!r}: the scheme {scheme!r} is not known.",
@@ -319,24 +305,6 @@ def locate(location: str) -> tuple[Files, str]:
             hint="Tasks use pyarrow's filesystems: give the Python workers the same credentials as Spark has.",
         ) from error
     return ArrowFiles(filesystem, scheme, uri), path.rstrip("/")
-
-
-def _local_path(location: str) -> str:
-    """The path of a `file:` URI."""
-    found = LOCAL_URI.fullmatch(location)
-    if found is None:
-        raise StorageError(
-            f"Cannot use the location {location!r}: a file: URI has an absolute path and no host.",
-            hint="Write it as in file:///data/state, or as a plain path.",
-        )
-    return found[1]
-
-
-def escaped(rest: str) -> str:
-    """The part after the scheme, for a URI parser: the host or bucket unchanged, the path escaped."""
-    slashes = len(rest) - len(rest.removeprefix("://"))
-    host, slash, path = rest[slashes:].partition("/")
-    return rest[:slashes] + host + slash + quote(path, safe="/")
 
 
 def read_required(files: Files, path: str, what: str) -> bytes:

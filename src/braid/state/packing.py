@@ -23,11 +23,14 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.int64]
 
 # Longer ones might not fit into 64 bits.
-DIGITS = re.compile(r"([0-9]{1,18})")
+MAX_DIGITS = 18
+DIGITS = re.compile(rf"([0-9]{{1,{MAX_DIGITS}}})")
 # How a column is stored, the bytes of an entry, the number of entries, and what they are differences from.
 HEADER = struct.Struct("<BBIq")
 PLAIN, STEPS, AS_TEXT = 0, 1, 2
 WIDTHS = (1, 2, 4, 8)
+# Names of files differ in length by the digits of an attempt; more lengths are texts of another kind.
+MAX_LENGTHS = 8
 # Names of tasks begin with eight characters of their run.
 RUN = 9
 
@@ -60,7 +63,7 @@ class ColumnWriter:
 
     def texts(self, values: Sequence[str]) -> None:
         """Texts of equal format share it; the numbers in them are columns."""
-        pairs = list(map(_split, values))
+        pairs = _split_alike(values) or list(map(_split, values))
         places = {shape: place for place, shape in enumerate(dict.fromkeys([shape for shape, _ in pairs]))}
         kinds = [places[shape] for shape, _ in pairs]
         self.numbers(kinds)
@@ -140,6 +143,48 @@ def _width(values: npt.NDArray[np.uint64]) -> int:
     """The bytes that the largest value needs: none where all values are zero."""
     largest = int(values.max()) if len(values) else 0
     return 0 if largest == 0 else next(width for width in WIDTHS if largest < 1 << (8 * width))
+
+
+def _split_alike(texts: Sequence[str]) -> list[tuple[str, tuple[int, ...]]] | None:
+    """Texts as formats and numbers, if those of equal length differ in digits only; all texts of a length at once."""
+    by_length: dict[int, list[int]] = {}
+    for place, text in enumerate(texts):
+        by_length.setdefault(len(text), []).append(place)
+    if len(by_length) > MAX_LENGTHS or "".join(texts).find("%") >= 0:
+        return None
+    found: list[tuple[str, tuple[int, ...]]] = [("", ())] * len(texts)
+    for places in by_length.values():
+        alike = _fields_alike([texts[place] for place in places])
+        if alike is None:
+            return None
+        shape, rows = alike
+        for place, row in zip(places, rows, strict=True):
+            found[place] = (shape, row)
+    return found
+
+
+def _fields_alike(texts: Sequence[str]) -> tuple[str, list[tuple[int, ...]]] | None:
+    """The format and the numbers of texts of one length; None if they differ in more than digits."""
+    data = "".join(texts).encode()
+    width = len(texts[0])
+    if len(data) != width * len(texts) or not width:
+        return None  # characters of several bytes
+    letters = np.frombuffer(data, np.uint8).reshape(len(texts), width)
+    varying = (letters != letters[0]).any(axis=0)
+    digits = letters[:, varying]
+    if (digits < ord("0")).any() or (digits > ord("9")).any():
+        return None
+    edges = np.flatnonzero(np.diff(varying.astype(np.int8), prepend=0, append=0))
+    shape, columns, at = "", [], 0
+    for first, last in edges.reshape(-1, 2).tolist():
+        if last - first > MAX_DIGITS:
+            return None
+        weights = 10 ** np.arange(last - first - 1, -1, -1, dtype=np.int64)
+        columns.append((letters[:, first:last].astype(np.int64) - ord("0")) @ weights)
+        shape += f"{texts[0][at:first]}%0{last - first}d"
+        at = last
+    rows = list(zip(*[column.tolist() for column in columns], strict=True)) if columns else [()] * len(texts)
+    return shape + texts[0][at:], rows
 
 
 @lru_cache(maxsize=1 << 15)

@@ -108,18 +108,18 @@ class Meter:
 _current: ContextVar[Meter | None] = ContextVar("braid_meter", default=None)
 
 
-def count_read() -> None:
-    """A request to storage that reads."""
+def count_read(requests: int = 1) -> None:
+    """Requests to storage that read."""
     meter = _current.get()
     if meter is not None:
-        meter.store_reads += 1
+        meter.store_reads += requests
 
 
-def count_write() -> None:
-    """A request to storage that creates, renames or deletes."""
+def count_write(requests: int = 1) -> None:
+    """Requests to storage that create, rename or delete."""
     meter = _current.get()
     if meter is not None:
-        meter.store_writes += 1
+        meter.store_writes += requests
 
 
 def count_record(size: int) -> None:

@@ -9,7 +9,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from braid.errors import StorageError
-from braid.state.files import ArrowFiles, Files, LocalFiles, escaped, locate
+from braid.state.files import ArrowFiles, Files, LocalFiles, locate
+from braid.state.locations import escaped
 
 
 def test_files_are_written_once_read_moved_and_deleted(files: Files, tmp_path: Path) -> None:

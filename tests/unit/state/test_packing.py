@@ -41,6 +41,20 @@ def test_names_that_differ_in_slot_and_attempt_need_two_bytes() -> None:
     assert len(writer.to_bytes()) < 2 * len(names)
 
 
+@pytest.mark.parametrize("odd", ["", "a-9-b", "x9%-0.block", "é-000-٣", "0" * 40])
+def test_names_of_several_lengths_are_read_back_beside_any_other(odd: str) -> None:
+    names = [
+        f"0a1b2c3d-{step:012d}-s{slot:05d}-{10**digits}.block"
+        for step in (9, 10)
+        for slot in range(30)
+        for digits in range(4)
+    ]
+    for texts in (names, [*names, odd], [odd, *names, odd]):
+        writer = ColumnWriter()
+        writer.texts(texts)
+        assert ColumnReader(writer.to_bytes()).texts() == texts
+
+
 def test_columns_that_are_cut_off_are_refused() -> None:
     with pytest.raises(ValueError, match="end too early"):
         ColumnReader(ColumnWriter().to_bytes()).numbers()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -55,20 +56,28 @@ class Family:
         return replace(self.block, file=file, units=None if units is None else tuple(slot + unit for unit in units))
 
 
+@dataclass(frozen=True, eq=False)
+class _Name:
+    """What the names and units of a family have in common. Equal ones are the same object, which is fast to compare."""
+
+    prefix: str
+    shift: int | None
+    suffix: str
+    units: tuple[int, ...] | None
+
+
 class _Families:
     """Assigns blocks to families."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._numbers: dict[tuple[_Name, Any], int] = {}
         self._blocks: list[Block] = []
         self._times: list[list[int]] = []
 
     def add(self, block: Block, slot: int) -> tuple[int, int]:
         """The family of a block as one of a slot, and its attempt."""
-        prefix, writer, attempt, suffix = _parsed(block.file)
-        units = None if block.units is None else tuple([unit - slot for unit in block.units])
-        key = (prefix, None if writer is None else writer - slot, suffix, units, _common_fields(block))
-        number = self._numbers.setdefault(key, len(self._blocks))
+        name, attempt = _named(block.file, block.units, slot)
+        number = self._numbers.setdefault((name, _common_fields(block)), len(self._blocks))
         if number == len(self._blocks):
             self._blocks.append(block)
             self._times.append([block.min_time, block.max_time])
@@ -80,11 +89,10 @@ class _Families:
     def all(self, attempts: Sequence[int]) -> list[Family]:
         """Every family; `attempts` are what those of its blocks are counted from."""
         found = []
-        for key, block, times, attempt in zip(self._numbers, self._blocks, self._times, attempts, strict=True):
-            prefix, shift, suffix, units = key[:4]
-            unread = replace(block, file="", units=units, rows=0, size=0, copies=0)
+        for (name, _), block, times, attempt in zip(self._numbers, self._blocks, self._times, attempts, strict=True):
+            unread = replace(block, file="", units=name.units, rows=0, size=0, copies=0)
             bounded = replace(unread, min_time=times[0], max_time=times[1])
-            found.append(Family(prefix, shift, suffix, attempt, bounded))
+            found.append(Family(name.prefix, name.shift, name.suffix, attempt, bounded))
         return found
 
 
@@ -261,8 +269,22 @@ def _merge_of(entry: Sequence[Any], shared: tuple[Block, ...]) -> Merge:
     return replace(head, files=tuple(shared[place].file for place in found))
 
 
+# Blocks live for several steps, and a step may have some thousand of them.
 @lru_cache(maxsize=1 << 15)
-def _parsed(file: str) -> tuple[str, int | None, int, str]:
-    """A task's file name as what precedes the slot, the slot, the attempt, and the rest."""
+def _named(file: str, units: tuple[int, ...] | None, slot: int) -> tuple[_Name, int]:
+    """What a block has in common with others as one of a slot, and the attempt of the task that wrote it."""
     found = OWN_FILE.fullmatch(file)
-    return (file, None, 0, "") if found is None else (found[1], int(found[2]), int(found[3]), found[4] or "")
+    relative = None if units is None else tuple(unit - slot for unit in units)
+    if found is None:
+        return _name(file, None, "", relative), 0
+    return _name(found[1], int(found[2]) - slot, found[4] or "", relative), int(found[3])
+
+
+_names: WeakValueDictionary[tuple[Any, ...], _Name] = WeakValueDictionary()
+
+
+def _name(*fields: Any) -> _Name:
+    name = _names.get(fields)
+    if name is None:
+        name = _names[fields] = _Name(*fields)
+    return name
