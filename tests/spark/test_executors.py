@@ -31,7 +31,7 @@ def query(spark: SparkSession, tmp_path: Path) -> braid.Join:
         frames.append(feed.stream)
     streams = [braid.stream(name, df, time="ts", window="1 hour") for name, df in zip("oq", frames, strict=True)]
     joined = braid.join(*streams).on("o.k = q.k").select("o.id AS o", "q.id AS q")
-    return joined.elastic(period="1 millisecond", patience=1, capacity="4k", max_units=3)
+    return joined.elastic(period="1 millisecond", patience=1, capacity="1k", max_units=3)
 
 
 def settings(**given: str) -> SparkConf:
