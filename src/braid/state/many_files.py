@@ -28,8 +28,7 @@ def move_all(files: Files, moves: Sequence[tuple[str, str]]) -> None:
 
 
 def _move(files: Files, source: str, target: str) -> None:
-    # Where a move is several requests, a missing source may leave a part of them behind.
-    if files.atomic_rename or files.exists(source):
+    if files.exists(source):
         try:
             files.rename(source, target)
         except FileNotFoundError:

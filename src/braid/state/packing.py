@@ -183,7 +183,9 @@ def _fields_alike(texts: Sequence[str]) -> tuple[str, list[tuple[int, ...]]] | N
         columns.append((letters[:, first:last].astype(np.int64) - ord("0")) @ weights)
         shape += f"{texts[0][at:first]}%0{last - first}d"
         at = last
-    rows = list(zip(*[column.tolist() for column in columns], strict=True)) if columns else [()] * len(texts)
+    rows: list[tuple[int, ...]] = [()] * len(texts)
+    if columns:
+        rows = list(zip(*[column.tolist() for column in columns], strict=True))
     return shape + texts[0][at:], rows
 
 
