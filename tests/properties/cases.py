@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Draft,
@@ -31,6 +31,7 @@ from braid.testing import (
 )
 from braid.testing.drafts import arrow_type
 from braid.testing.oracle import comparable
+from tests.properties.slicing import some_slices
 from tests.properties.predicates import COLUMNS, Predicate, random_predicates
 
 HUGE = (2**62, -(2**62), 2**53 + 1)
@@ -145,8 +146,8 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
     found += trees(logical_plan, chance)
-    found.append(TimeSliced(chance.randint(1, 5)))
-    found.append(TimeSliced(chance.randint(1, 4), {s.name: chance.randint(1, 9) for s in logical_plan.streams}))
+    found.append(some_slices(logical_plan, chance))
+    found.append(replace(some_slices(logical_plan, chance), slicing="count", adapt="aggressive"))
     found.append(aligned(logical_plan, chance))
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
@@ -185,7 +186,7 @@ def trees(logical_plan: LogicalPlan, chance: random.Random) -> list[Biclique]:
 def make_case(
     seed: int, *, small: bool = False, nothing_late: bool = False, shares: tuple[int, int, int] = (60, 30, 10)
 ) -> Case:
-    """A random case. `small` for many runs of it; `nothing_late` for cases that may be cut anew.
+    """A random case. `small` for many runs of it; `nothing_late` for cases that may be cut again.
 
     `shares` are those of cases with two, three and four streams.
     """

@@ -1,4 +1,4 @@
-"""Thresholds so low that few rows go to many units, and few samples make ranges."""
+"""Thresholds so low that few rows go to many units, few samples make ranges, and few pairs redistribute slices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from braid.control import ranging
 from braid.placement import units
+from tests.properties.slicing import adapt_often
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +14,4 @@ def _few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "MIN_ROWS_PER_UNIT", 1)
     monkeypatch.setattr(ranging, "MIN_SAMPLED_ROWS", 4)
     monkeypatch.setattr(ranging, "MIN_GAIN", 1.01)
+    adapt_often(monkeypatch)

@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from braid.control.slicing.balancing import MAX_LIVE_EPOCHS
 from braid.engine import delta
 from braid.optimizer.strategies import TimeSliced
+from braid.plan.layout import Adapt, SlicingKind
 from braid.testing import Draft, InlineQuery, ManualClock
 from tests.budget import seeds
 
 Row = tuple[int, int, int]
 """Stream, step, event time."""
 LATENESS_US = 10_000
+STEPS = 6
 
 
 def everything(left: pa.Array, right: pa.Array) -> np.ndarray:
@@ -46,25 +49,27 @@ class Run:
         self.passes = [chance.choice((everything, third)) for _ in range(self.streams - 1)]
         for (one, other), function in zip(itertools.pairwise(made), self.passes, strict=True):
             draft.on_function(function, one["v"], other["v"], raises=False)
+        slicing: SlicingKind = chance.choice(("time", "count"))
+        adapt: Adapt = chance.choice(("off", "passive", "aggressive"))
         slices = {f"s{n}": chance.randint(1, 12) for n in range(self.streams)}
         self.query = InlineQuery(
             draft.logical_plan(),
             directory,
-            strategy=TimeSliced(self.units, chance.choice(("auto", slices))),
+            strategy=TimeSliced(self.units, chance.choice(("auto", slices)), slicing=slicing, adapt=adapt),
             slots=chance.choice((1, 2, 3)),
             ingest_tasks=chance.choice((1, 2)),
             clock=ManualClock(0),
         )
         self.rows: list[Row] = [
             (stream, step, 8 * step + chance.randint(0, 10))
-            for step in range(4)
+            for step in range(STEPS)
             for stream in range(self.streams)
             for _ in range(chance.randint(0, 5))
         ]
 
     def steps(self) -> list[dict[str, Any]]:
         found = []
-        for step in range(4):
+        for step in range(STEPS):
             tables = {f"s{stream}": self._table(stream, step) for stream in range(self.streams)}
             found.append(self.query.run(step, tables) or {})
         return found
@@ -126,7 +131,7 @@ def test_every_pair_within_the_windows_is_compared_once(
     monkeypatch.setattr(delta, "best_orders", lambda *_: run.orders)
     progress = run.steps()
     found = [sum(unit["pairsCompared"] for unit in step["units"]) for step in progress]
-    assert found == [run.compared(step) for step in range(4)]
+    assert found == [run.compared(step) for step in range(STEPS)]
 
 
 @pytest.mark.parametrize("seed", seeds(41_000, 30))
@@ -138,6 +143,9 @@ def test_nothing_is_stored_twice_and_a_row_visits_a_unit_once(
     for step, progress in enumerate(run.steps()):
         came = sum(row[1] <= step for row in run.rows)
         assert progress["stateRows"] == came, "the watermark is far behind, so nothing has expired"
+        assert len(run.query.steps.manifest.layouts) <= MAX_LIVE_EPOCHS
+        if all(row[1] != step for row in run.rows):
+            continue  # no job, so no unit reports
         assert sum(unit["rowsStored"] for unit in progress["units"]) == came
         probes = run.probing(step)
         for unit in progress["units"]:

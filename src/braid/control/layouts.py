@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
 from braid.control.ranging import decide_ranges
 from braid.control.skew import decide_groups
+from braid.control.slicing.balancing import decide_balance
+from braid.control.slicing.smoothing import smooth_slices
 from braid.control.watermarks import has_filled
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -35,6 +37,8 @@ def next_layout(
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
     base = chosen.adapted_as(newest, elasticity is not None) if newest.started_by(chosen) else chosen
+    if newest.slices and newest.started_by(chosen):
+        return _sliced(plan, manifest, replace(base, epoch=newest.epoch))
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
     if not continues:
         known = decide_ranges(base, manifest.number_samples, 1) if newest.stored_as == base.stored_as else None
@@ -50,6 +54,17 @@ def next_layout(
         adaptation = regrouping.describe([stream.name for stream in plan.streams])
         return Spread(layout, (adaptation,), (), manifest.checked_ms)
     return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
+
+
+def _sliced(plan: JoinPlan, manifest: Manifest, layout: Layout) -> Spread:
+    """The layout with slices redistributed, in a new epoch, or cut again where the density of rows has changed."""
+    balancing = decide_balance(plan, manifest, layout)
+    adaptations: tuple[str, ...] = ()
+    if balancing is not None:
+        layout = replace(balancing.layout, epoch=layout.epoch + 1)
+        adaptations = (balancing.describe([stream.name for stream in plan.streams]),)
+    layout, changes = smooth_slices(plan, manifest, layout)
+    return Spread(layout, (*adaptations, *changes), (), manifest.checked_ms)
 
 
 def _scaled(plan: JoinPlan, manifest: Manifest, elasticity: Elasticity, now_ms: int) -> Spread:

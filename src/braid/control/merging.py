@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from braid.placement.units import are_sliced
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Merge
@@ -73,12 +74,13 @@ def due_moves(
     Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
     expire must move, or the new units would not share their load. From and to a layout with copies rows always move: as
     long as both are live, only primary copies are visited. So do rows that were stored before there were ranges: there
-    are few, and as long as they are live every new row visits every unit.
+    are few, and as long as they are live every new row visits every unit. Time slices move where their strategy says so.
     """
     newest = layouts[-1]
     with_copies = {layout.epoch for layout in layouts if layout.has_copies or newest.has_copies}
     without_ranges = {x.epoch for x in layouts if x.ranges is not None and newest.has_ranges and not x.has_ranges}
-    moving = with_copies | without_ranges
+    sliced = {x.epoch for x in layouts if newest.adapt == "aggressive" and are_sliced(x, newest)}
+    moving = with_copies | without_ranges | sliced
     due = [
         block
         for block in blocks

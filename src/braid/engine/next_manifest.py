@@ -6,14 +6,18 @@ from dataclasses import replace
 
 from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import check_costs_after, fanouts_after
+from braid.control.slicing.balancing import with_loads
+from braid.control.slicing.smoothing import with_densities
 from braid.control.watermarks import StepTimes, advance_marks
 from braid.engine.compaction import merge_times, slot_times
 from braid.engine.loads import subgroup_loads
 from braid.engine.ordered.keeper import OrderedStep, marks_after_flush, with_pending_rows
 from braid.engine.probe import LookedUp, layouts_of
 from braid.optimizer.trees import derivation
+from braid.placement.units import are_sliced
 from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest, Move
+from braid.state.slice_state import SliceState
 
 
 def next_manifest(
@@ -40,6 +44,7 @@ def next_manifest(
         check_costs=check_costs_after(before.check_costs, looked.found.checks),
         aggregate=before.aggregate,
         order_state=before.order_state,
+        slice_state=_slice_state(plan, before, delta, looked),
         loads=subgroup_loads(plan, layouts, looked.found.units) or before.loads,
         pressures=delta.pressures,
         checked_ms=delta.checked_ms,
@@ -54,6 +59,16 @@ def next_manifest(
         ),
         planned=delta.planned,
     )
+
+
+def _slice_state(plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: LookedUp) -> SliceState | None:
+    """What is known of time slices after a step; other rows, or other units, tell nothing of them."""
+    if delta.layout.kind != "time_sliced":
+        return None
+    same = are_sliced(before.layout, delta.layout) and before.layout.units == delta.layout.units
+    state = (before.slice_state if same else None) or SliceState()
+    reported = (load for report in looked.found.reports for load in report.loads)
+    return with_densities(plan, with_loads(plan, state, delta.layout, reported), delta)
 
 
 def with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:

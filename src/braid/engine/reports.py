@@ -18,6 +18,7 @@ from braid.plan.typed_json import from_json, to_rows
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, CheckCost, KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
+from braid.state.slice_state import SliceLoad
 from braid.state.usage import Usage
 
 R = TypeVar("R")
@@ -140,7 +141,7 @@ class ProbeReport(SlotReport):
     """The work of a slot in a probe job, and the blocks it wrote.
 
     `stored` are the step's own rows of its units, gathered; `merged` and `intermediate` rows, and those exchanged with
-    the next round.
+    the next round. `loads` are those of its units by stream, where there are time slices.
     """
 
     host: str
@@ -150,6 +151,7 @@ class ProbeReport(SlotReport):
     merged: tuple[MergeReport, ...]
     intermediate: tuple[Block, ...]
     checks: tuple[CheckCost, ...] = ()
+    loads: tuple[SliceLoad, ...] = ()
     exchanged: WrittenBlock | None = None
     output: Output = field(default_factory=Output)
 

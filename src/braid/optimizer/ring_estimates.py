@@ -94,7 +94,8 @@ def with_measured_rings(plan: JoinPlan, layout: Layout, manifest: Manifest | Non
     newest = manifest.layout
     if newest.goal != layout.goal or newest.units != layout.units:
         return best
-    current = with_rings(layout, plan, [slicing.units for slicing in newest.slices])
+    began = newest.first_slices or newest.slices
+    current = with_rings(layout, plan, [slicing.units for slicing in began])
     return current if estimate.latency(current) < MIN_GAIN * estimate.latency(best) else best
 
 

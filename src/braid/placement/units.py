@@ -156,10 +156,17 @@ def routes_at(layout: Layout, unit: int) -> tuple[int, ...]:
 
 def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None:
     """The routes of the newest layout whose keys may be stored under a route of an older one; None: all routes."""
+    if are_sliced(newest, older):
+        return frozenset((0,))
     if not (newest.by_key and older.by_key) or newest.stored_as != older.stored_as:
         return None
     shared = math.gcd(newest.routes, older.routes)
     return frozenset(number for number in range(newest.routes) if number % shared == route % shared)
+
+
+def are_sliced(layout: Layout, other: Layout) -> bool:
+    """Whether both have time slices of rows that are stored alike: then a unit is the same in both."""
+    return layout.kind == other.kind == "time_sliced" and layout.stored_as == other.stored_as
 
 
 def slot_of(unit: Unit, slots: int) -> int:

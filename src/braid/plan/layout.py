@@ -9,19 +9,27 @@ from typing import Literal
 Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned"]
 Goal = Literal["latency", "throughput"]
 """What the lengths of rings are chosen for: results soon after their last row, or as many rows a second as possible."""
+SlicingKind = Literal["time", "count"]
+"""What slices have in common: their length, or the number of rows that they have at most."""
+Adapt = Literal["off", "passive", "aggressive"]
+"""Whether slices are redistributed among units: never; new slices only; or also those that are stored."""
 
 
 @dataclass(frozen=True)
 class Slicing:
     """The time slices of a stream: intervals of event time of `width_us`, in turn at the units of its ring.
 
-    The ring has `units` units, the first of them is number `first`. A slice is of the same unit as long as the layout
-    is in force, so a row's event time says where it is.
+    The ring has `units` units, the first of them is number `first`. With `weights`, one for each unit of the ring, a
+    unit has so many slices of every `sum(weights)`; otherwise all have as many. Slice `number` begins at event time
+    `start_us`.
     """
 
     width_us: int
     units: int
     first: int = 0
+    weights: tuple[int, ...] = ()
+    start_us: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,9 @@ class Layout:
     `matrix`: `units[0]` rows by `units[1]` columns of units; a row of the first stream is stored along a whole row of
     the matrix, one of the second along a whole column.
     `time_sliced`: `units[0]` units, each storing slices of event time of every stream; `slices` has those of each
-    stream, and `goal` what the units of each ring are chosen for, None where they were given.
+    stream, `goal` what the units of each ring are chosen for, None where they were given. `slicing` and `adapt` say how
+    slices change; where they have changed, `first_slices` are those that the strategy chose. Every row visits all
+    units, so in one epoch the slices may change from step to step.
     `aligned`: `units[0]` units, each storing segments of event time of a master stream, and the rows of all other
     streams that may join them; `segments` says which.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
@@ -72,6 +82,9 @@ class Layout:
     slices: tuple[Slicing, ...] = ()
     goal: Goal | None = None
     segments: tuple[Segmenting, ...] = ()
+    slicing: SlicingKind = "time"
+    adapt: Adapt = "off"
+    first_slices: tuple[Slicing, ...] = ()
 
     @property
     def by_key(self) -> bool:
@@ -123,18 +136,28 @@ class Layout:
         units = tuple(sum(side) for side in sizes)
         return replace(self, ranges=ranges, groups=groups, units=units, sizes=sizes)
 
+    def resliced(self, slices: tuple[Slicing, ...]) -> Layout:
+        """The same with other slices."""
+        first = self.first_slices or self.slices
+        return replace(self, slices=slices, first_slices=() if slices == first else first)
+
     def started_by(self, chosen: Layout) -> bool:
-        """Whether the chosen layout may have become this one by changes of its subgroups, for hot keys or by ranges."""
+        """Whether the chosen layout may have become this one: by other subgroups, for hot keys or by ranges, or slices."""
+        if chosen.slices or self.slices:
+            began = replace(self, slices=self.first_slices or self.slices, first_slices=(), adapt=chosen.adapt)
+            return began.same_as(chosen)
         same = self.most_groups == chosen.most_groups and self.stored_as == chosen.stored_as
         if self.ranges is not None or chosen.ranges is not None:
             return same and self.ranges is not None and chosen.ranges is not None
         return chosen.most_groups is not None and same
 
     def adapted_as(self, newest: Layout, elastic: bool) -> Layout:
-        """This layout, as the strategy chose it, with the subgroups that it has been given meanwhile.
+        """This layout, as the strategy chose it, with the subgroups or slices that it has been given meanwhile.
 
         If it is not `elastic`, ranges for another number of units are of no use.
         """
+        if newest.slices:
+            return self.resliced(newest.slices)
         if newest.ranges is None:
             return self.regrouped(newest.groups)
         if newest.units != self.units and not elastic:

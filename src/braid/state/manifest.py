@@ -13,6 +13,7 @@ from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
+from braid.state.slice_state import SliceState
 from braid.state.usage import Usage
 
 
@@ -280,6 +281,7 @@ class Manifest:
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
     order_state: OrderState | None = None
+    slice_state: SliceState | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()

@@ -30,10 +30,11 @@ from braid.kernels.probing import Counters, Probing
 from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
-from braid.placement.units import Unit, copied_rows, routes_stay_local, units_by_slot
+from braid.placement.units import Unit, are_sliced, copied_rows, routes_stay_local, units_by_slot
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, CheckCost
+from braid.state.slice_state import SliceLoad
 
 Found = tuple[int, int, Pairs]
 Keep = Callable[[tuple[int, ...], Rows], None]
@@ -107,7 +108,9 @@ class SlotLookups:
             command, probing, gathered, self._owned, self._targets, store, self._stays_local(slots)
         )
         self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
+        self._sliced = {layout.epoch for layout in command.layouts if are_sliced(layout, command.layouts[-1])}
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
+        self._pairs: dict[tuple[int, int], int] = defaultdict(int)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
         self._lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._earlier: dict[tuple[int, int], Earlier] = defaultdict(Earlier)
@@ -175,7 +178,7 @@ class SlotLookups:
                 until = self._targets.seen_until(block, probe_order.delta_stream)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
                 met = meeting(bounded, segment)
-                visits[block.epoch, unit.number].add(met, bounded.rows.length)
+                visits[self._place(block.epoch, unit.number)].add(met, bounded.rows.length)
                 for pairs in match(bounded, segment, met):
                     yield from self._pass_on(probe_order, round_number, route, pairs)
                 self._account(block, unit, probe_order.delta_stream, probe.stream, probing, time.perf_counter() - began)
@@ -233,10 +236,26 @@ class SlotLookups:
         totals: dict[tuple[int, int], Stored] = defaultdict(Stored)
         for block in (block for block in self._stored_blocks if has_rows_of(block, self._owned)):
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
-                place, copies = (block.epoch, segment.unit), copied_rows(layouts[block.epoch], block.stream, [segment])
+                copies = copied_rows(layouts[block.epoch], block.stream, [segment])
+                place = self._place(block.epoch, segment.unit)
                 rows, size, known = totals[place]
                 totals[place] = Stored(rows + segment.rows, size + segment.length, known + copies)
         return totals
+
+    def loads(self) -> tuple[SliceLoad, ...]:
+        """Of each of this slot's units: the rows of every stream, and the pairs compared with them."""
+        if not self._sliced:
+            return ()
+        rows: dict[tuple[int, int], int] = defaultdict(int)
+        for block in (block for block in self._stored_blocks if has_rows_of(block, self._owned)):
+            for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
+                rows[segment.unit, block.stream] += segment.rows
+        places = sorted({*rows, *self._pairs})
+        return tuple(SliceLoad(*place, rows=rows[place], pairs=self._pairs[place]) for place in places)
+
+    def _place(self, epoch: int, unit: int) -> tuple[int, int]:
+        """The layout and number by which a unit is counted: units of time slices are the same in every layout."""
+        return (self._command.layouts[-1].epoch if epoch in self._sliced else epoch), unit
 
     def counts(self) -> tuple[LookupCounts, ...]:
         """What was observed of each lookup."""
@@ -275,7 +294,8 @@ class SlotLookups:
     ) -> None:
         """Add the counters of one segment's lookup to its unit and its lookup in the probe order."""
         spent = probing.counters
-        counters = self.units[block.epoch, unit.number]
+        counters = self.units[self._place(block.epoch, unit.number)]
+        self._pairs[unit.number, stream] += spent.compared
         counters.probes += spent.probes
         counters.compared += spent.compared
         counters.matched += spent.matched
@@ -285,7 +305,7 @@ class SlotLookups:
         if block.last_step < self._command.step and not block.buffered:
             self._earlier[delta_stream, stream].seconds += seconds
             self._earlier[delta_stream, stream].compared += spent.compared
-        self._seconds[block.epoch, unit.number] += seconds
+        self._seconds[self._place(block.epoch, unit.number)] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0
         if self._has_functions:
             for number, check in zip(probing.probe.checks, probing.checks, strict=True):

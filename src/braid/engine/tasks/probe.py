@@ -118,6 +118,7 @@ class SlotProbe:
             merged=merged,
             intermediate=self._intermediate.close(),
             checks=self._lookups.check_costs(),
+            loads=self._lookups.loads(),
         )
 
     def _unit_counts(self, cpu: float) -> tuple[UnitCounts, ...]:

@@ -7,13 +7,13 @@ visits each unit of the next stream's ring once. The windows of the streams, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 from braid.errors import StrategyError
 from braid.optimizer.strategies.strategy import require_positive
 from braid.plan.join import JoinPlan
-from braid.plan.layout import Goal, Layout, Slicing
+from braid.plan.layout import Adapt, Goal, Layout, Slicing, SlicingKind
 
 Slices = Literal["auto"] | int | Mapping[str, int]
 
@@ -34,11 +34,19 @@ class TimeSliced:
     `goal`: for what the number of units of each stream's ring is chosen, where `slices` is `"auto"`. For `"latency"` it
     is chosen at every start by what the checkpoint says of the steps before; at the first start it is all units, as
     always for `"throughput"`.
+
+    `slicing`: with `"time"` the slices of a stream are equally long, with `"count"` they are shorter while its rate is
+    higher, so that none has many more rows than others.
+
+    `adapt`: whether slices are redistributed when some units compare more pairs than others. `"passive"`: new slices go
+    to other units, stored ones stay until they expire; `"aggressive"`: stored ones move as well; `"off"`: never.
     """
 
     units: int | None = None
     slices: Slices = "auto"
     goal: Goal = "latency"
+    slicing: SlicingKind = "time"
+    adapt: Adapt = "passive"
 
     def __post_init__(self) -> None:
         if self.units is not None:
@@ -48,23 +56,28 @@ class TimeSliced:
                 require_positive(f"TimeSliced(slices={{{name!r}: ...}})", count)
         elif self.slices != "auto":
             require_positive("TimeSliced(slices=...)", self.slices)
-        if self.goal not in get_args(Goal):
-            raise StrategyError(f"TimeSliced(goal=...) must be 'latency' or 'throughput', not {self.goal!r}.")
+        _require_one_of("goal", self.goal, Goal)
+        _require_one_of("slicing", self.slicing, SlicingKind)
+        _require_one_of("adapt", self.adapt, Adapt)
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
         units = slots if self.units is None else self.units
         counts = self._counts(plan, units)
         slices = _slices(plan, counts, [min(units, count) for count in counts], units)
-        goal = self.goal if self.slices == "auto" else None
-        return Layout(epoch=0, kind="time_sliced", units=(units,), groups=(1,), slices=slices, goal=goal)
+        return Layout(
+            epoch=0,
+            kind="time_sliced",
+            units=(units,),
+            groups=(1,),
+            slices=slices,
+            goal=self.goal if self.slices == "auto" else None,
+            slicing=self.slicing,
+            adapt=self.adapt,
+        )
 
     def describe(self) -> str:
-        given: tuple[tuple[str, object], ...] = (
-            ("units", self.units),
-            ("slices", None if self.slices == "auto" else self.slices),
-            ("goal", None if self.goal == "latency" else self.goal),
-        )
-        return f"TimeSliced({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
+        given = ((field.name, getattr(self, field.name)) for field in fields(self) if _differs(self, field))
+        return f"TimeSliced({', '.join(f'{name}={value!r}' for name, value in given)})"
 
     def _counts(self, plan: JoinPlan, units: int) -> list[int]:
         """The slices of each stream's window."""
@@ -98,3 +111,13 @@ def _slices(plan: JoinPlan, counts: Sequence[int], rings: Sequence[int], units: 
         slices.append(Slicing(shortest if width is None else width, ring, first % units))
         first += ring  # shorter rings are at different units
     return tuple(slices)
+
+
+def _differs(strategy: TimeSliced, field: Field[Any]) -> bool:
+    return bool(getattr(strategy, field.name) != field.default)
+
+
+def _require_one_of(name: str, value: object, kind: Any) -> None:
+    if value not in get_args(kind):
+        allowed = ", ".join(map(repr, get_args(kind)))
+        raise StrategyError(f"TimeSliced({name}=...) must be one of {allowed}, not {value!r}.")

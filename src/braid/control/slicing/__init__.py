@@ -1,0 +1,1 @@
+"""Time slices: how they are divided among units, and cut."""
