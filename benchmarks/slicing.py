@@ -1,9 +1,9 @@
 """`python -m benchmarks.slicing`: how evenly the units of time slices share the pairs that are compared.
 
 Eight units, three streams with rates 1:2:4 and windows 1:2:3, joined by functions; after a third of the run the rate
-of one stream doubles. The engine runs in one process and counts pairs. A figure is the share of the busiest unit, in multiples
-of an even share: over all steps of the last 30 together, and the mean of these steps one by one. Every run of a case
-has the same number of results, or the script fails.
+of one stream doubles. The engine runs in one process and counts pairs. A figure is the share of the busiest unit, in
+multiples of an even share: over all steps of the last 30 together, and the mean of these steps one by one. Every run of
+a case has the same number of results, or the script fails.
 
 The first case has rings as unequal as the streams: two, four and eight units. In the second each stream has as many
 slices as there are units, and the rate of the stream goes up and down fivefold.

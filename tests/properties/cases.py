@@ -31,8 +31,8 @@ from braid.testing import (
 )
 from braid.testing.drafts import arrow_type
 from braid.testing.oracle import comparable
-from tests.properties.slicing import some_slices
 from tests.properties.predicates import COLUMNS, Predicate, random_predicates
+from tests.properties.slicing import some_slices
 
 HUGE = (2**62, -(2**62), 2**53 + 1)
 TRICKY = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1e300, -1e300)

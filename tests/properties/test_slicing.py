@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from dataclasses import replace
@@ -99,7 +100,7 @@ def chain(streams: int, windows: tuple[int, ...]) -> Draft:
         draft.stream(f"s{n}", {"v": "bigint"}, window_us=windows[n % len(windows)] * STEP_US, lateness_us=10 * STEP_US)
         for n in range(streams)
     ]
-    for one, other in zip(made, made[1:], strict=False):
+    for one, other in itertools.pairwise(made):
         draft.on_function(modulo, one["v"], other["v"], raises=False, selectivity=1 / 3)
     return draft
 
@@ -133,7 +134,7 @@ def run_unequal(adapt: Adapt, tmp_path: Path, steps: int = 24) -> tuple[list[dic
     draft = Draft()
     windows = zip("abc", (1, 2, 3), strict=True)
     made = [draft.stream(n, {"v": "bigint"}, window_us=2 * w * STEP_US, lateness_us=0) for n, w in windows]
-    for one, other in zip(made, made[1:], strict=False):
+    for one, other in itertools.pairwise(made):
         draft.on_function(selective, one["v"], other["v"], raises=False, selectivity=1 / 101)
     strategy = TimeSliced(UNITS, {"a": 1, "b": 2, "c": 4}, adapt=adapt)
     query = InlineQuery(draft.logical_plan(), str(tmp_path), strategy=strategy, clock=clock)

@@ -1,4 +1,4 @@
-"""Crashes while time slices are divided, moved and cut again: the published files hold each result of the oracle once."""
+"""Crashes while time slices are redistributed, moved and cut: published files hold each result of the oracle once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def test_a_crash_at_any_write_while_slices_change_loses_and_repeats_nothing(
     assert whole.attempt(counted)
     whole.check()
     manifest = Checkpoint(LocalFiles(), f"{whole.directory}/checkpoint").last_manifest()
-    assert manifest is not None and manifest.layout.epoch > 0, "slices were redistributed"
+    assert manifest is not None
+    assert manifest.layout.epoch > 0, "slices were redistributed"
     for at in range(1, counted.operations + 1):
         crashed = drill(case, tmp_path / str(at), slicing, adapt, random.Random(at))
         assert not crashed.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at % 2]))

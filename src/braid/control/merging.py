@@ -74,7 +74,8 @@ def due_moves(
     Rows that expire stay where they are: new rows go to the new units, and the old units become empty. Rows that never
     expire must move, or the new units would not share their load. From and to a layout with copies rows always move: as
     long as both are live, only primary copies are visited. So do rows that were stored before there were ranges: there
-    are few, and as long as they are live every new row visits every unit. Time slices move where their strategy says so.
+    are few, and as long as they are live every new row visits every unit. Time slices move where their
+    strategy says so.
     """
     newest = layouts[-1]
     with_copies = {layout.epoch for layout in layouts if layout.has_copies or newest.has_copies}

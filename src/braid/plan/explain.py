@@ -11,7 +11,7 @@ from braid.plan.durations import brief_us
 from braid.plan.explain_functions import Cost, describe_function, waiting_functions
 from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder, SortOrder
-from braid.plan.layout import Layout
+from braid.plan.layout import Layout, Slicing
 from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct, Side
 
@@ -283,8 +283,10 @@ def _units(layout: Layout) -> str:
         height, width = layout.units
         return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
     if layout.kind == "time_sliced":
-        rings = ", ".join(f"{brief_us(slicing.width_us)} each at {slicing.units} units" for slicing in layout.slices)
-        return f"{layout.units[0]} units with time slices of every stream: {rings}"
+        rings = ", ".join(f"{brief_us(s.width_us)} each at {s.units} units{_weights(s)}" for s in layout.slices)
+        longest = "" if layout.slicing == "time" else "at most "
+        adapted = "" if layout.adapt == "off" else f"; {layout.adapt} adaptation"
+        return f"{layout.units[0]} units with time slices of every stream: {longest}{rings}{adapted}"
     if layout.kind == "aligned":
         return _aligned(layout)
     groups = ", ".join(map(str, layout.groups))
@@ -303,6 +305,13 @@ def _aligned(layout: Layout) -> str:
     ]
     segments = f"{layout.units[0]} units with segments of {brief_us(layout.segments[0].width_us)}"
     return f"{segments}; a row is at those of the segments that it reaches, by stream: {', '.join(reaches)}"
+
+
+def _weights(slicing: Slicing) -> str:
+    """The shares of the units, where they differ."""
+    if not slicing.weights:
+        return ""
+    return f" ({min(slicing.weights)} to {max(slicing.weights)} of {sum(slicing.weights)} slices each)"
 
 
 def render(expression: Expression) -> str:

@@ -142,7 +142,7 @@ class Layout:
         return replace(self, slices=slices, first_slices=() if slices == first else first)
 
     def started_by(self, chosen: Layout) -> bool:
-        """Whether the chosen layout may have become this one: by other subgroups, for hot keys or by ranges, or slices."""
+        """Whether the chosen layout may have become this one by changes of its subgroups, ranges or slices."""
         if chosen.slices or self.slices:
             began = replace(self, slices=self.first_slices or self.slices, first_slices=(), adapt=chosen.adapt)
             return began.same_as(chosen)

@@ -89,6 +89,39 @@ def test_slices_of_a_stream_that_is_not_there_are_refused() -> None:
         TimeSliced(2, {"x": 3}).layout(plan_with(1, 1), 2)
 
 
+@pytest.mark.parametrize(
+    ("given_", "said"),
+    [
+        ({"slicing": "rows"}, r"slicing=...\) must be 'time' or 'count', not 'rows'"),
+        ({"adapt": True}, r"adapt=...\) must be 'off', 'passive' or 'aggressive', not True"),
+    ],
+)
+def test_unknown_kinds_of_slices_are_refused(given_: dict[str, object], said: str) -> None:
+    with pytest.raises(StrategyError, match=said):
+        TimeSliced(**given_)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_what_differs_from_the_defaults_is_described() -> None:
+    assert TimeSliced(2, slicing="count", adapt="off").describe() == "TimeSliced(units=2, slicing='count', adapt='off')"
+    layout = TimeSliced(2, slicing="count", adapt="aggressive").layout(plan_with(8, 8), 2)
+    assert (layout.slicing, layout.adapt) == ("count", "aggressive")
+
+
+@given(weights=st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any), first=st.integers(0, 5))
+def test_units_have_slices_by_their_weights_as_far_apart_as_possible(weights: list[int], first: int) -> None:
+    units, total = len(weights), sum(weights)
+    slicing = Slicing(10, units, first, tuple(weights), start_us=7, number=3)
+    layout = Layout(0, "time_sliced", (units,), (1,), slices=(slicing,))
+    times = 7 + 10 * np.arange(-3, 2 * total)
+    placed = store_at(layout, 0, None, len(times), 0, times).units
+    for place, weight in enumerate(weights):
+        own = placed == (first + place) % units
+        assert own[:total].sum() == own[total : 2 * total].sum() == weight
+        counts = np.cumsum(own[: 2 * total])
+        expected = np.arange(1, 2 * total + 1) * weight / total
+        assert np.abs(counts - expected).max() <= units, "no unit waits long for its turn"
+
+
 def test_an_unknown_goal_is_refused_and_a_given_number_of_slices_has_none() -> None:
     with pytest.raises(StrategyError, match=r"goal=...\) must be 'latency' or 'throughput', not 'speed'"):
         TimeSliced(goal="speed")  # type: ignore[arg-type]  # that is what is tested

@@ -55,10 +55,8 @@ class Balancing:
     def describe(self, names: Sequence[str]) -> str:
         rings = ", ".join(f"{n} at {s.units}" for n, s in zip(names, self.layout.slices, strict=True))
         moved = ", and stored slices move" if self.layout.adapt == "aggressive" else ""
-        return (
-            f"redistributes slices among {self.layout.units[0]} units: {rings}; the busiest goes from {self.before:.2f} "
-            f"to {self.after:.2f} times its share of the pairs{moved}"
-        )
+        busiest = f"the busiest goes from {self.before:.2f} to {self.after:.2f} times its share of the pairs"
+        return f"redistributes slices among {self.layout.units[0]} units: {rings}; {busiest}{moved}"
 
 
 def decide_balance(plan: JoinPlan, manifest: Manifest, layout: Layout) -> Balancing | None:

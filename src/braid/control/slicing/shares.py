@@ -112,7 +112,8 @@ def _filled(levels: Loads, amount: float) -> Loads:
     reached = (amount + np.cumsum(lowest)) / counts
     # The last level that is below what the amount reaches with it.
     level = reached[np.flatnonzero(lowest <= reached)[-1]]
-    return np.maximum(level - levels, 0.0)
+    filled: Loads = np.maximum(level - levels, 0.0)
+    return filled
 
 
 def _share_at(ring: Ring, share: Loads, unit: int, units: int) -> float:

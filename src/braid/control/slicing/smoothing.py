@@ -1,7 +1,8 @@
 """Slices of which none has many more rows than others: they are shorter where the rows of a stream are denser.
 
-A slice is never longer than by time: the first step of a burst would be in one slice then. The density of the last steps is in the manifest, so the slices of a step are fixed before its rows are read, and depend
-on the record alone. Rows visit all units, so slices may be cut again at any event time without moving stored rows.
+A slice is never longer than by time: the first step of a burst would be in one slice then. The density of the last
+steps is in the manifest, so the slices of a step are fixed before its rows are read, and depend on the record alone.
+Rows visit all units, so slices may be cut again at any event time without moving stored rows.
 """
 
 from __future__ import annotations

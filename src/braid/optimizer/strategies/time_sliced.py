@@ -119,5 +119,5 @@ def _differs(strategy: TimeSliced, field: Field[Any]) -> bool:
 
 def _require_one_of(name: str, value: object, kind: Any) -> None:
     if value not in get_args(kind):
-        allowed = ", ".join(map(repr, get_args(kind)))
-        raise StrategyError(f"TimeSliced({name}=...) must be one of {allowed}, not {value!r}.")
+        *others, last = map(repr, get_args(kind))
+        raise StrategyError(f"TimeSliced({name}=...) must be {', '.join(others)} or {last}, not {value!r}.")
