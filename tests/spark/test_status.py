@@ -6,6 +6,8 @@ import json
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -48,3 +50,29 @@ def test_the_status_follows_a_run(
         run.stop()
     assert run.status["message"] == "stopped"
     assert len(place.rows()) == 3
+
+
+def slow_pair(left: pa.Array, right: pa.Array) -> np.ndarray:
+    """Keeps a task busy for a while."""
+    time.sleep(3)
+    return np.ones(len(left), bool)
+
+
+def test_a_long_step_says_how_far_it_is(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    feeds = {name: Feed(spark, tmp_path / "input" / name, "ts timestamp, k int") for name in "fw"}
+    for feed in feeds.values():
+        feed.add((at(1), 1))
+    streams = [braid.stream(name, feed.stream, time="ts", window="1 minute") for name, feed in feeds.items()]
+    query = braid.join(*streams).on(braid.udf(slow_pair, "f.k", "w.k")).select("f.ts AS f", "w.ts AS w")
+    writer = query.writeStream.option("path", str(place.output)).option("checkpointLocation", str(place.checkpoint))
+    run = writer.trigger(availableNow=True).start()
+    seen = []
+    while run.isActive:
+        seen.append(run.status)
+        time.sleep(0.05)
+    run.awaitTermination()
+    probing = [s["running"] for s in seen if s["running"] is not None and s["running"]["phase"] == "probe"]
+    assert max(job["seconds"] for job in probing) > 1
+    assert any(job["tasks"] and job["tasksDone"] <= job["tasks"] for job in probing)
+    assert any("running step 0 (probe" in status["message"] for status in seen)
+    assert run.status["running"] is None

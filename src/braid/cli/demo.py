@@ -28,7 +28,7 @@ from braid.api.run import Run
 from braid.api.stream import stream
 from braid.cli.checking import check_sample
 from braid.cli.local_spark import local_spark
-from braid.cli.screen import RATES, Totals, encounters_table, live_view, step_header, step_line
+from braid.cli.screen import RATES, LiveView, Totals, encounters_table, step_header, step_line
 from braid.cli.traffic import Fleet, files_in, write_file
 from braid.errors import BraidError, RestartError
 
@@ -186,7 +186,7 @@ def _show_steps(steps: Iterator[dict[str, Any]], places: Places, totals: Totals,
             print(line, file=log, flush=True)
             console.print(line, highlight=False, soft_wrap=True)
             if live is not None:
-                live.update(live_view(totals))
+                live.update(LiveView(totals))
     console.print(RATES, style="dim")
 
 
@@ -220,6 +220,7 @@ def _steps(run: Run, feeding: _Feeding, totals: Totals) -> Iterator[dict[str, An
                 yield progress
         feeding.keep_ahead_of(totals.rows)
         status = run.status
+        totals.watch(status)
         if not feeding.is_over or status["isDataAvailable"] or status["isTriggerActive"] or seen < 0:
             quiet_since = time.monotonic()
         time.sleep(POLL_SECONDS)

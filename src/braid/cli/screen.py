@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,8 @@ COLUMNS = (
     ("state", 9),
     ("watermark", 11),
 )
+# People begin to wonder after this long.
+LONG_SECONDS = 1.0
 RATES = (
     "There are two rates. That of a step: its rows divided by the time that the step took. That of the run: all rows "
     "divided by the time from the start of the first step to the end of the last, with the starting of workers and "
@@ -35,6 +37,7 @@ class Totals:
         self.results = 0
         self.late = 0
         self.steps = 0
+        self.long_step = ""
         self._began = self._newest = time.monotonic()
 
     def add(self, progress: dict[str, Any]) -> None:
@@ -45,6 +48,11 @@ class Totals:
         self._newest = time.monotonic()
         if self.steps == 1:
             self._began = self._newest - progress["durationMs"]["trigger"] / 1000
+
+    def watch(self, status: dict[str, Any]) -> None:
+        """Take note of a job that has been running for more than a second."""
+        running = status["running"]
+        self.long_step = status["message"] if running is not None and running["seconds"] > LONG_SECONDS else ""
 
     @property
     def seconds(self) -> float:
@@ -65,14 +73,20 @@ def step_line(progress: dict[str, Any]) -> str:
     return "".join(f"{cell:>{width}}" for cell, (_, width) in zip(_cells(progress), COLUMNS, strict=True))
 
 
-def live_view(totals: Totals) -> RenderableType:
-    """The progress of the run."""
-    far = Table.grid(padding=(0, 2))
-    far.add_row(
-        ProgressBar(total=totals.planned_rows, completed=min(totals.rows, totals.planned_rows), width=24),
-        Text(f"{totals.rows:,} rows, {totals.results:,} results, {totals.rows_per_second:,.0f} rows/s"),
-    )
-    return far
+class LiveView:
+    """The progress of the run, and of a step that takes long, as it is whenever the screen is refreshed."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+
+    def __rich__(self) -> RenderableType:
+        totals = self._totals
+        far = Table.grid(padding=(0, 2))
+        far.add_row(
+            ProgressBar(total=totals.planned_rows, completed=min(totals.rows, totals.planned_rows), width=24),
+            Text(f"{totals.rows:,} rows, {totals.results:,} results, {totals.rows_per_second:,.0f} rows/s"),
+        )
+        return Group(far, Text(totals.long_step, style="dim")) if totals.long_step else far
 
 
 def encounters_table(pairs: Any) -> Table:

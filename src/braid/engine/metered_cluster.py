@@ -1,9 +1,13 @@
-"""The cluster of a step, with a record of what its jobs used."""
+"""The cluster of a step, with the job that runs now, and a record of what its jobs used."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, TypeVar
 
 from braid.engine.cluster import Cluster
 from braid.engine.commands import Command, IngestCommand, ProbeCommand
@@ -14,15 +18,27 @@ from braid.state.usage import Usage
 R = TypeVar("R", bound=SlotReport)
 
 
+@dataclass(frozen=True)
+class RunningJob:
+    """What a job does, in which of its step's `rounds` (0: it has none), and since when."""
+
+    phase: str
+    round: int
+    rounds: int
+    began: float
+
+
 class MeteredCluster:
     """Runs tasks on a cluster, and adds up what the tasks of each slot used since the last `begin`.
 
-    What ingest used is in the delta record, because a replay does not ingest again.
+    What ingest used is in the delta record, because a replay does not ingest again. `running` is the job that runs now,
+    for other threads to read.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._slots: dict[int, Usage] = defaultdict(Usage)
+        self.running: RunningJob | None = None
 
     @property
     def slots(self) -> int:
@@ -48,13 +64,25 @@ class MeteredCluster:
         return self._cluster.request_cores(layout)
 
     def ingest(self, command: IngestCommand) -> list[IngestReport]:
-        return self._cluster.ingest(command)
+        with self._watched(command):
+            return self._cluster.ingest(command)
 
     def run(self, command: Command[R]) -> list[R]:
-        reports = self._cluster.run(command)
+        with self._watched(command):
+            reports = self._cluster.run(command)
         for report in reports:
             self._slots[report.slot] += report.usage
         return reports
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return self._cluster.needs_own_round(command, round_number)
+
+    @contextmanager
+    def _watched(self, command: Command[Any]) -> Iterator[None]:
+        phase = type(command).__name__.removesuffix("Command").lower()
+        first, rounds = (command.first_round, command.rounds) if isinstance(command, ProbeCommand) else (0, 0)
+        self.running = RunningJob(phase, first + 1, rounds, monotonic())
+        try:
+            yield
+        finally:
+            self.running = None

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from braid.control.standing import Standing, Wait
+from braid.engine.metered_cluster import RunningJob
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
 
 
-def describe_status(plan: JoinPlan, standing: Standing, state: str) -> dict[str, Any]:
-    """The status of a run, in addition to Spark's own keys."""
+def describe_status(
+    plan: JoinPlan, standing: Standing, state: str, running: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The status of a run, in addition to Spark's own keys; `running` is the job of the step that runs now."""
     names = [stream.name for stream in plan.streams]
+    doing = f"{state} ({_running_text(running)})" if running else state
     return {
-        "message": message(plan, standing, state),
+        "message": message(plan, standing, doing),
         "step": standing.step,
+        "running": running,
         "watermarks": _by_name(names, [iso_time(mark) for mark in standing.watermarks]),
         "newestTimes": _by_name(names, [iso_time(time) for time in standing.newest_us]),
         "idle": [name for name, idle in zip(names, standing.idle, strict=True) if idle],
@@ -33,6 +39,27 @@ def describe_status(plan: JoinPlan, standing: Standing, state: str) -> dict[str,
             for wait in standing.waits
         ],
     }
+
+
+def describe_running(job: RunningJob | None, tasks: tuple[int, int] | None) -> dict[str, Any] | None:
+    """The job that runs now; `tasks` are its finished and all tasks, where they are known."""
+    if job is None:
+        return None
+    done, every = tasks or (None, None)
+    return {
+        "phase": job.phase,
+        "round": job.round,
+        "rounds": job.rounds,
+        "tasksDone": done,
+        "tasks": every,
+        "seconds": round(monotonic() - job.began, 1),
+    }
+
+
+def _running_text(running: dict[str, Any]) -> str:
+    rounds = f", round {running['round']} of {running['rounds']}" if running["rounds"] > 1 else ""
+    tasks = "" if running["tasks"] is None else f", {running['tasksDone']} of {running['tasks']} tasks done"
+    return f"{running['phase']}{rounds}{tasks} after {running['seconds']:.1f} s"
 
 
 def message(plan: JoinPlan, standing: Standing, state: str) -> str:

@@ -27,7 +27,7 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
 from braid.engine.delta import Start, delta_of, for_storage_of, newest_times, sort_orders_of
 from braid.engine.history import History
-from braid.engine.metered_cluster import MeteredCluster
+from braid.engine.metered_cluster import MeteredCluster, RunningJob
 from braid.engine.next_manifest import next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
@@ -114,6 +114,11 @@ class StepRunner:
         if batch == self.manifest.batch:
             require_same_rows(batch, self.manifest.planned, planned)
         return None
+
+    @property
+    def running_job(self) -> RunningJob | None:
+        """The job that the step under way waits for, if any; other threads may ask."""
+        return self._cluster.running
 
     def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
         """A step without input, if streams became idle and take the watermark of the others; None if none is due.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
-from braid.cli.screen import COLUMNS, Totals, live_view, size_text, step_header, step_line
+import pytest
+from rich.console import Console
+
+from braid.cli.screen import COLUMNS, LiveView, Totals, size_text, step_header, step_line
 
 
 def test_totals_add_up() -> None:
@@ -24,7 +27,14 @@ def test_totals_add_up() -> None:
     totals.add({**step, "batchId": 1})
     assert (totals.rows, totals.results, totals.late, totals.steps) == (80, 6, 2, 2)
     assert totals.seconds >= 0.5
-    assert live_view(totals) is not None
+    console = Console(file=StringIO(), width=120)
+    console.print(LiveView(totals))
+    totals.watch({"running": {"seconds": 0.4}, "message": "running step 3 (probe)"})
+    console.print(LiveView(totals))
+    assert "running step 3" not in console.file.getvalue()
+    totals.watch({"running": {"seconds": 1.4}, "message": "running step 3 (probe)"})
+    console.print(LiveView(totals))
+    assert "running step 3 (probe)" in console.file.getvalue()
 
 
 @pytest.mark.parametrize(

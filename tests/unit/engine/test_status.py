@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
-from braid.engine.status import describe_status, explain_now
+from braid.engine.metered_cluster import RunningJob
+from braid.engine.status import describe_running, describe_status, explain_now
 from tests.unit.control.waiting_query import WaitingQuery, logical_plan, rows
 
 
@@ -16,6 +18,7 @@ def test_the_status_is_plain_and_the_page_says_the_same(tmp_path: Path) -> None:
     assert status == {
         "message": "2 rows of f wait for w",
         "step": 0,
+        "running": None,
         "watermarks": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
         "newestTimes": {"f": "1970-01-01T00:00:05.000Z", "w": "1970-01-01T00:00:03.000Z"},
         "idle": [],
@@ -29,3 +32,16 @@ def test_the_status_is_plain_and_the_page_says_the_same(tmp_path: Path) -> None:
     assert "f: newest row 1970-01-01T00:00:05.000Z" in page
     assert "2 rows stored, 1 late, 2 buffered" in page
     assert page.endswith("waits: 2 rows of f wait for w")
+
+
+def test_a_running_job_says_how_far_it_is(tmp_path: Path) -> None:
+    case = WaitingQuery(logical_plan(ordered=True), tmp_path)
+    running = describe_running(RunningJob("probe", 2, 3, time.monotonic() - 7), (5, 32))
+    assert running is not None
+    assert running["seconds"] >= 7
+    said = describe_status(case.plan, case.standing, "running step 4", running)["message"]
+    assert said.startswith("running step 4 (probe, round 2 of 3, 5 of 32 tasks done after 7.")
+    unknown = describe_running(RunningJob("ingest", 1, 0, time.monotonic()), None)
+    assert describe_status(case.plan, case.standing, "running step 4", unknown)["message"].startswith(
+        "running step 4 (ingest after 0."
+    )

@@ -17,10 +17,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from braid.control.standing import Standing, standing_of
 from braid.engine.explain import explain_query
 from braid.engine.restart.consistency import check_in_step
-from braid.engine.status import describe_status, explain_now
+from braid.engine.status import describe_running, describe_status, explain_now
 from braid.engine.step import StepRunner
 from braid.errors import BraidError, PredicateError, QueryError, TakenOverError, brief_cause
 from braid.spark.job_failures import explain_query_failure
+from braid.spark.job_tasks import count_tasks
 from braid.spark.late_rows import LateRows
 from braid.spark.run.active_runs import replace_earlier_run
 from braid.spark.run.job import Job
@@ -185,7 +186,10 @@ class Execution:
 
     def status(self) -> dict[str, Any]:
         """What the run is doing, and what waits for which stream."""
-        return {**self.query.status, **describe_status(self._plan, self._standing(), self.state)}
+        job = self._steps.running_job
+        tasks = None if job is None else count_tasks(self._spark, self.query.group)
+        running = describe_running(job, tasks)
+        return {**self.query.status, **describe_status(self._plan, self._standing(), self.state, running)}
 
     def flush(self) -> None:
         """Emit everything that waits for its order, between two steps."""

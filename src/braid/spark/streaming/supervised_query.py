@@ -66,6 +66,11 @@ class SupervisedQuery:
         return dict(self._query.status)
 
     @property
+    def group(self) -> str:
+        """The group of Spark's jobs that the query runs in."""
+        return str(self._query.runId)
+
+    @property
     def taken_over(self) -> BraidError | None:
         """The error that a newer run has taken over, if that ended the query."""
         return self._taken_over
