@@ -9,7 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from braid.optimizer.ring_costs import RingWork, central_seconds, latency_seconds, output_ratio, probing_rows
+from braid.optimizer.ring_costs import (
+    RingWork,
+    central_seconds,
+    latency_seconds,
+    output_ratio,
+    probing_rows,
+    ring_seconds,
+    service_rate,
+)
 from braid.plan.layout import Goal
 
 
@@ -43,6 +51,34 @@ def searched_length(work: RingWork, most: int, goal: Goal = "latency") -> int:
     if goal == "throughput":
         return max(lengths, key=lambda units: output_ratio(work, units))
     return min(lengths, key=lambda units: latency_seconds(work, units))
+
+
+def waiting_seconds(work: RingWork, units: int, rows_per_second: float) -> float:
+    """How long a row waits on average for those before it, if rows come at random; infinite where they are too many.
+
+    Equation 5 has no queue. Here a ring serves a row in L_PSP / N seconds, one after another (equation 3), and rows come
+    in a Poisson process: the mean wait of a queue with constant service.
+    """
+    service = 1 / service_rate(work, units)
+    load = rows_per_second * service
+    return math.inf if load >= 1 else service * load / (2 * (1 - load))
+
+
+def queued_latency(work: RingWork, units: int, rows_per_second: float) -> float:
+    """The mean time from a new row to its results, if rows come at random; infinite where they are too many.
+
+    Unlike equation 5 it has queues, and hops that comparing does not hide: in every round a result is found half-way
+    round the ring on average, after so many hops, and its row waited for others.
+    """
+    rounds, half = len(work.lookups), units / 2 if units > 1 else 0.0
+    moving = half * (work.hop_seconds + work.send_seconds)
+    return rounds * (moving + waiting_seconds(work, units, rows_per_second)) + ring_seconds(work, units) / units
+
+
+def queued_length(work: RingWork, most: int, rows_per_second: float) -> int:
+    """The length with the least latency, queues included; all units where no length keeps up."""
+    best = min(range(1, most + 1), key=lambda units: queued_latency(work, units, rows_per_second))
+    return best if math.isfinite(queued_latency(work, best, rows_per_second)) else most
 
 
 def mean_latency(works: Sequence[RingWork], lengths: Sequence[int]) -> float:
