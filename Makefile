@@ -88,6 +88,7 @@ bench-scale: $(TOOLS) java ## How the work of a step grows with the slots: about
 experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 30 min
 	$(BIN)/braid experiments run bistream --full --publish
 	$(BIN)/braid experiments run in_order --full --publish
+	$(BIN)/braid experiments run psp --full --publish
 
 ##@ Housekeeping
 .PHONY: clean

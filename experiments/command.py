@@ -11,7 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.machine import describe_run
-from experiments import bistream, in_order
+from experiments import bistream, in_order, psp
 from experiments.claims import Judged
 from experiments.page import Paper, Records, write_page
 from experiments.records import Record, keep_record, make_record, read_record, record_path
@@ -28,7 +28,8 @@ def _paper(name: str, module: Any) -> Paper:
     return Paper(name, *parts)
 
 
-PAPERS = {name: _paper(name, module) for name, module in (("bistream", bistream), ("in_order", in_order))}
+MODULES = {"bistream": bistream, "in_order": in_order, "psp": psp}
+PAPERS = {name: _paper(name, module) for name, module in MODULES.items()}
 
 
 def run_experiments(paper: str, names: Sequence[str], size: str, *, publish: bool) -> bool:

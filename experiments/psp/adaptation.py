@@ -99,8 +99,8 @@ def describe(measured: Measured, settings_: Settings) -> str:
     before, after = measured["nodes"]
     return (
         "Modelled: a 3-way join of 5,000-pixel images with selectivity 0.002 (ours), 50 rows a second of each stream, "
-        f"and 100 from {measured['doubles_at']:g} s on, as in the paper. Without adaptation the ring keeps its {before} "
-        "nodes and slices of equal length. With adaptation slices have equal numbers of rows, and "
+        f"and 100 from {measured['doubles_at']:g} s on, as in the paper. Without adaptation the ring keeps its "
+        f"{before} nodes and slices of equal length. With adaptation slices have equal numbers of rows, and "
         f"{NOTICED_AFTER:g} s after the change the ring has the {after} nodes that the cost model chooses for the new "
         f"rate; rows are moved for {1000 * measured['pause']:.0f} ms, in which nothing is joined. "
         f"{settings_['size.seeds']} runs of {settings_['size.adaptation_seconds']:g} s."

@@ -163,8 +163,8 @@ def _claims(share: float, of: str) -> tuple[Claim, ...]:
 
 def describe(measured: Measured, settings_: Settings) -> str:
     return (
-        "Modelled by the definitions, with the replayed times of the ring: 3-way joins of 5,000-pixel images, 50 rows a "
-        "second, windows of 10 s. Aligned routing deals segments of the first stream to nodes in turn; a node joins "
+        "Modelled by the definitions, with the replayed times of the ring: 3-way joins of 5,000-pixel images, 50 rows "
+        "a second, windows of 10 s. Aligned routing deals segments of the first stream to nodes in turn; a node joins "
         "them alone. Coordinated routing stores segments of 1 s at some nodes and sends rows to a greedy cover at each "
         "hop, one row at a time. At the paper's selectivity 0.1 all three are saturated on 19 nodes, so response times "
         "are those of a growing queue; at 0.002, which is ours, a row finds one other on average. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def measure_work(pixels: int, repeats: int = REPEATS) -> Measured:
     for count in STORED:
         left = one.take(pa.array(np.zeros(count, np.int64)))
         right = images.slice(0, count)
-        seconds.append(_least_seconds(lambda a=left, b=right: alike(a, b), repeats))
+        seconds.append(_least_seconds(partial(alike, left, right), repeats))
     table = pa.table({"image": one})
     return {
         "pixels": pixels,

@@ -35,7 +35,7 @@ class Phase:
     def stored(self, arrivals: Arrivals, stream: int, times: Sequence[float], window: float) -> list[list[int]]:
         """For each time, the rows of a stream at each node."""
         if self.slicing == "time":
-            ages = np.arange(self.nodes + 1) * (window / self.nodes)
+            ages = [window * node / self.nodes for node in range(self.nodes + 1)]
             counts: list[list[int]] = arrivals.stored(stream, times, ages).tolist()
             return counts
         total = arrivals.stored(stream, times, (0.0, window))

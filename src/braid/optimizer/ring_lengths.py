@@ -56,8 +56,8 @@ def searched_length(work: RingWork, most: int, goal: Goal = "latency") -> int:
 def waiting_seconds(work: RingWork, units: int, rows_per_second: float) -> float:
     """How long a row waits on average for those before it, if rows come at random; infinite where they are too many.
 
-    Equation 5 has no queue. Here a ring serves a row in L_PSP / N seconds, one after another (equation 3), and rows come
-    in a Poisson process: the mean wait of a queue with constant service.
+    Equation 5 has no queue. Here a ring serves a row in L_PSP / N seconds, one after another (equation 3), and rows
+    come in a Poisson process: the mean wait of a queue with constant service.
     """
     service = 1 / service_rate(work, units)
     load = rows_per_second * service

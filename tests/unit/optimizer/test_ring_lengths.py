@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,11 @@ from braid.optimizer.ring_lengths import (
     crossing_length,
     initial_lengths,
     mean_latency,
+    queued_latency,
+    queued_length,
     searched_length,
     turning_length,
+    waiting_seconds,
 )
 
 
@@ -76,6 +81,31 @@ def latency_sending(work: RingWork) -> float:
 def test_without_hops_more_units_are_always_better() -> None:
     work = RingWork(0, (Lookup(1, 100, 0.1, 1e-3),), 1e-6, 0.0)
     assert best_length(work, 30) == searched_length(work, 30) == 30
+
+
+# 0.1 s of comparing a row on one unit.
+TENTH = RingWork(0, (Lookup(1, 100, 0.01, 1e-3),), send_seconds=0.0, hop_seconds=1e-3)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.8])
+def test_rows_wait_as_long_as_in_a_simulated_queue(load: float) -> None:
+    """Arrivals at random, a service of constant length, one row after another."""
+    units, service, chance = 4, 0.025, np.random.default_rng(1)
+    gaps = chance.exponential(service / load, 400_000)
+    waits, wait = [], 0.0
+    for gap in gaps:
+        wait = max(0.0, wait + service - gap)
+        waits.append(wait)
+    assert waiting_seconds(TENTH, units, load / service) == pytest.approx(np.mean(waits), rel=0.05)
+
+
+def test_queues_ask_for_longer_rings_and_all_units_where_none_keeps_up() -> None:
+    assert math.isinf(queued_latency(TENTH, 4, 40.0))
+    lengths = [queued_length(TENTH, 30, rate) for rate in (1.0, 40.0, 120.0)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] >= best_length(TENTH, 30)
+    assert queued_length(TENTH, 30, 301.0) == 30
+    assert queued_latency(TENTH, 1, 0.0) == pytest.approx(0.1), "one unit has no hops"
 
 
 def different(stored: tuple[float, ...], selectivity: float = 0.01, hop: float = 2e-4) -> list[RingWork]:
