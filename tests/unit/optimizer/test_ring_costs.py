@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.optimizer.ring_costs import (
@@ -67,6 +67,7 @@ def counted(streams: int, stored: int, every: int) -> tuple[int, int]:
     return pairs, probing
 
 
+@settings(deadline=None)
 @given(st.integers(2, 4), st.integers(1, 4), st.integers(1, 3), st.integers(1, 19))
 def test_equation_2_follows_from_equation_1(streams: int, of_every: int, every: int, units: int) -> None:
     work = equal(streams, of_every * every, 1 / every, pair=3e-4, send_seconds=7e-5)
@@ -82,6 +83,7 @@ def test_equation_2_adds_only_the_sending_of_inserts_and_purges() -> None:
     assert 0 < apart < 3e-5 / central_seconds(work)
 
 
+@settings(deadline=None)
 @given(st.floats(1, 1e4), st.floats(1e-7, 1e-2), st.floats(0, 1e-2), st.integers(1, 100))
 def test_equation_4_follows_from_equation_3(stored: float, pair: float, send: float, units: int) -> None:
     """With N rows at a time; without it the output would fall with every unit."""

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.optimizer.ring_costs import Lookup, RingWork, central_seconds, latency_seconds, output_ratio
@@ -33,6 +33,7 @@ def works(draw: st.DrawFn) -> RingWork:
     return RingWork(0, lookups, *seconds, insert_seconds=draw(st.floats(0, 1e-4)))
 
 
+@settings(deadline=None)
 @given(works(), st.integers(1, 40))
 def test_closed_form_and_search_agree_on_latency(work: RingWork, most: int) -> None:
     closed, searched = best_length(work, most), searched_length(work, most)
@@ -40,6 +41,7 @@ def test_closed_form_and_search_agree_on_latency(work: RingWork, most: int) -> N
     assert 1 <= closed <= most
 
 
+@settings(deadline=None)
 @given(works(), st.integers(1, 40))
 def test_closed_form_and_search_agree_on_output(work: RingWork, most: int) -> None:
     closed, searched = (choose(work, most, "throughput") for choose in (best_length, searched_length))
@@ -47,6 +49,7 @@ def test_closed_form_and_search_agree_on_output(work: RingWork, most: int) -> No
     assert closed == most
 
 
+@settings(deadline=None)
 @given(works())
 def test_the_turning_length_is_the_minimum_found_numerically(work: RingWork) -> None:
     """By thirds, on the sum that it should minimise: (N - 1) / 2 hops and the share of the work."""
@@ -62,6 +65,7 @@ def test_the_turning_length_is_the_minimum_found_numerically(work: RingWork) -> 
     assert turning_length(work) == pytest.approx(low, rel=1e-4)
 
 
+@settings(deadline=None)
 @given(works())
 def test_at_the_crossing_length_work_and_hops_take_as_long(work: RingWork) -> None:
     length = crossing_length(work)
@@ -134,6 +138,7 @@ def test_streams_that_differ_have_different_lengths_near_the_best() -> None:
     assert mean_latency(some, lengths) <= 1.1 * best
 
 
+@settings(deadline=None)
 @given(st.tuples(*[st.floats(1, 1000)] * 3), st.floats(1e-6, 1e-2), st.integers(1, 8))
 def test_initial_lengths_are_within_the_units_and_no_worse_than_all_equal(
     stored: tuple[float, ...], hop: float, most: int
