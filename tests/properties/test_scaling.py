@@ -12,7 +12,8 @@ import pytest
 from braid.control import compaction
 from braid.control.elasticity import Elasticity
 from braid.engine.tasks import merge
-from braid.optimizer.strategies import Biclique, Matrix, Strategy
+from braid.optimizer.strategies import Biclique, Matrix, Strategy, TimeSliced
+from braid.plan.layout import Adapt
 from braid.state.files import LocalFiles
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock
 from braid.testing.expressions import equal, less_or_equal
@@ -83,7 +84,12 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
     logical_plan = draft(by_key, window).logical_plan()
-    strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
+    strategy: Strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))
+    if seed % 3 == 0:
+        adapt: Adapt = chance.choice(("off", "passive", "aggressive"))
+        strategy = TimeSliced(
+            3, chance.choice(("auto", {"r": 1})), slicing=chance.choice(("time", "count")), adapt=adapt
+        )
     clock = ManualClock(0)
     scaled = InlineQuery(
         logical_plan,
@@ -126,7 +132,7 @@ def test_a_crash_in_the_middle_of_a_scaling_changes_nothing(seed: int, tmp_path:
             query = InlineQuery(
                 logical_plan,
                 str(tmp_path / "scaled"),
-                strategy=Biclique((4, 4), (2, 2)),
+                strategy=TimeSliced(4, adapt="aggressive") if seed % 3 == 0 else Biclique((4, 4), (2, 2)),
                 files=files,
                 clock=clock,
                 elasticity=settings,

@@ -189,3 +189,33 @@ def test_slices_by_count_keep_pairs_even_while_rates_go_up_and_down(tmp_path: Pa
             found.append(max(pairs) * UNITS / sum(pairs))
         shares[slicing] = sum(found[-24:]) / 24
     assert shares["count"] < 1.6 < 2.5 < shares["time"], shares
+
+
+@pytest.mark.parametrize("adapt", ["passive", "aggressive"])
+@pytest.mark.parametrize(("before", "after"), [(2, 5), (5, 2)])
+def test_units_are_added_and_removed_by_a_restart(before: int, after: int, adapt: Adapt, tmp_path: Path) -> None:
+    """Passively the old units are empty when their rows have expired; aggressively as soon as these have moved."""
+    clock, chance = ManualClock(0), np.random.default_rng(1)
+    draft = Draft()
+    made = [draft.stream(n, {"v": "bigint"}, window_us=4 * STEP_US, lateness_us=0) for n in "ab"]
+    draft.on_function(modulo, made[0]["v"], made[1]["v"], raises=False)
+    plan, directory = draft.logical_plan(), str(tmp_path)
+    expected = InlineQuery(plan, str(tmp_path / "expected"), strategy=Biclique(1), slots=1)
+    stored = []
+    for step in range(12):
+        clock.advance(1000)
+        query = InlineQuery(
+            plan, directory, strategy=TimeSliced(before if step < 5 else after, adapt=adapt), clock=clock
+        )
+        tables = {name: some_rows(chance, step, 40) for name in "ab"}
+        progress = query.run(step, tables) or {}
+        expected.run(step, tables)
+        stored.append({unit["unit"]: unit["rowsStored"] for unit in progress["units"] if unit["rowsStored"]})
+    assert Counter(map(str, query.published().to_pylist())) == Counter(map(str, expected.published().to_pylist()))
+    assert set(stored[4]) == set(range(before))
+    assert set(stored[-1]) == set(range(after)), "rows of the old units have expired"
+    moved = 7 if adapt == "aggressive" else 11
+    assert len(stored[moved]) == after
+    assert max(stored[moved].values()) * after / sum(stored[moved].values()) < 1.4
+    if adapt == "passive" and after < before:
+        assert set(stored[6]) == set(range(before)), "what is stored stays where it is"

@@ -224,9 +224,10 @@ class Join:
         if self.elasticity is None:
             return
         layout = self.strategy.layout(self._plan, slot_count(self._spark))
-        if layout.kind != "biclique":
+        if layout.kind not in ("biclique", "time_sliced"):
             raise StrategyError(
-                f".elastic scales the sides of a biclique, but {self.strategy.describe()} is {layout.kind} here.",
+                f".elastic scales the sides of a biclique, or the units of time slices, but "
+                f"{self.strategy.describe()} is {layout.kind} here.",
                 hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
             )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
 from braid.control.ranging import decide_ranges
 from braid.control.skew import decide_groups
-from braid.control.slicing.balancing import decide_balance
+from braid.control.slicing.balancing import MAX_LIVE_EPOCHS, decide_balance
+from braid.control.slicing.scaling import describe_scaling, is_continued, on_units
 from braid.control.slicing.smoothing import smooth_slices
 from braid.control.watermarks import has_filled
 from braid.plan.join import JoinPlan
@@ -36,9 +37,10 @@ def next_layout(
     newest = manifest.layout
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
+    if is_continued(newest, chosen, elasticity is not None):
+        layout = replace(chosen.resliced(newest.slices), epoch=newest.epoch, units=newest.units)
+        return _sliced(plan, manifest, layout, elasticity, now_ms)
     base = chosen.adapted_as(newest, elasticity is not None) if newest.started_by(chosen) else chosen
-    if newest.slices and newest.started_by(chosen):
-        return _sliced(plan, manifest, replace(base, epoch=newest.epoch))
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
     if not continues:
         known = decide_ranges(base, manifest.number_samples, 1) if newest.stored_as == base.stored_as else None
@@ -56,15 +58,31 @@ def next_layout(
     return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
 
 
-def _sliced(plan: JoinPlan, manifest: Manifest, layout: Layout) -> Spread:
-    """The layout with slices redistributed, in a new epoch, or cut again where the density of rows has changed."""
-    balancing = decide_balance(plan, manifest, layout)
-    adaptations: tuple[str, ...] = ()
+def _sliced(plan: JoinPlan, manifest: Manifest, newest: Layout, elasticity: Elasticity | None, now_ms: int) -> Spread:
+    """The layout with slices on other units or redistributed, in a new epoch, or cut again by the density of rows."""
+    spread = Spread(newest, (), (), manifest.checked_ms)
+    if elasticity is not None:
+        spread = _scaled_slices(plan, manifest, newest, elasticity, now_ms)
+    balancing = decide_balance(plan, manifest, newest) if spread.layout.epoch == newest.epoch else None
     if balancing is not None:
-        layout = replace(balancing.layout, epoch=layout.epoch + 1)
-        adaptations = (balancing.describe([stream.name for stream in plan.streams]),)
-    layout, changes = smooth_slices(plan, manifest, layout)
-    return Spread(layout, (*adaptations, *changes), (), manifest.checked_ms)
+        adaptation = balancing.describe([stream.name for stream in plan.streams])
+        spread = replace(spread, layout=replace(balancing.layout, epoch=newest.epoch + 1), adaptations=(adaptation,))
+    layout, changes = smooth_slices(plan, manifest, spread.layout)
+    return replace(spread, layout=layout, adaptations=(*spread.adaptations, *changes))
+
+
+def _scaled_slices(plan: JoinPlan, manifest: Manifest, newest: Layout, elasticity: Elasticity, now_ms: int) -> Spread:
+    """The layout on another number of units, if the load of all units together requires it."""
+    if len(manifest.layouts) >= MAX_LIVE_EPOCHS or not is_due(elasticity, manifest.checked_ms, now_ms):
+        return Spread(newest, (), manifest.pressures, manifest.checked_ms)
+    stored = {(load.stream, load.group): load.size for load in manifest.loads}
+    growing = any(not has_filled(plan, n, mark) for n, mark in enumerate(manifest.marks))
+    decided = decide_scaling(elasticity, newest, stored, manifest.pressures, (0,) if growing else ())
+    if not decided.scalings:
+        return Spread(newest, (), decided.pressures, now_ms)
+    scaling = decided.scalings[0]
+    layout = replace(on_units(plan, newest, scaling.after), epoch=newest.epoch + 1)
+    return Spread(layout, (describe_scaling(scaling, layout),), decided.pressures, now_ms)
 
 
 def _scaled(plan: JoinPlan, manifest: Manifest, elasticity: Elasticity, now_ms: int) -> Spread:

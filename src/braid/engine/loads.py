@@ -18,8 +18,12 @@ from braid.state.manifest import Load
 def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[UnitCounts]) -> tuple[Load, ...]:
     """The bytes stored by each subgroup of each side of a biclique; the newest layout is the last.
 
-    Rows stored under an older layout count where the newest one would place them.
+    Rows stored under an older layout count where the newest one would place them. All units of time slices are one
+    subgroup.
     """
+    if layouts[-1].kind == "time_sliced":
+        sizes = {(unit.epoch, unit.unit): unit.stored_bytes for unit in counts}
+        return (Load(0, 0, sum(sizes.values())),) if sizes else ()
     places = _places(tuple(layouts), len(plan.streams))
     loads: dict[tuple[int, int], float] = defaultdict(float)
     seen: set[tuple[int, int]] = set()

@@ -152,12 +152,10 @@ class Layout:
         return chosen.most_groups is not None and same
 
     def adapted_as(self, newest: Layout, elastic: bool) -> Layout:
-        """This layout, as the strategy chose it, with the subgroups or slices that it has been given meanwhile.
+        """This layout, as the strategy chose it, with the subgroups that it has been given meanwhile.
 
         If it is not `elastic`, ranges for another number of units are of no use.
         """
-        if newest.slices:
-            return self.resliced(newest.slices)
         if newest.ranges is None:
             return self.regrouped(newest.groups)
         if newest.units != self.units and not elastic:

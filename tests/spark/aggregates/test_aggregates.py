@@ -234,7 +234,7 @@ def test_an_elastic_query_scales_and_keeps_its_results(feed: Callable[..., Feed]
     assert len(place.rows()) == 50 * 12 * 12
 
 
-def test_only_a_biclique_is_elastic(feed: Callable[..., Feed]) -> None:
+def test_a_matrix_is_not_elastic(feed: Callable[..., Feed]) -> None:
     query = joined(feed("o").stream, feed("q").stream).using(braid.Matrix(2, 2)).elastic()
     with pytest.raises(errors.StrategyError, match="is matrix here"):
         _ = query.writeStream

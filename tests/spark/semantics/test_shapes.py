@@ -77,7 +77,7 @@ def test_three_streams_in_every_shape(feed: Callable[..., Feed], shape: str, str
         braid.Partitioned(units=3),
         braid.Biclique(units=(2, 1, 2, 1)),
         braid.Biclique(units=(2, 1, 2, 1), shape="tree"),
-        braid.TimeSliced(units=3, slices={"a": 1, "c": 2}),
+        braid.TimeSliced(units=3, slices={"a": 1, "c": 2}, slicing="count", adapt="aggressive"),
         braid.AlignedRouting("1 second", units=3, master="c"),
         braid.Auto(),
     ],
