@@ -85,7 +85,7 @@ bench-scale: $(TOOLS) java ## How the work of a step grows with the slots: about
 	$(BIN)/braid bench scale --publish $(BENCH_ARGS)
 
 .PHONY: experiments
-experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 30 min
+experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 50 min
 	$(BIN)/braid experiments run bistream --full --publish
 	$(BIN)/braid experiments run in_order --full --publish
 	$(BIN)/braid experiments run psp --full --publish

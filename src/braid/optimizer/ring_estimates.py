@@ -22,6 +22,8 @@ from braid.state.manifest import Manifest
 TASK_SECONDS = 1e-3
 # Sorting a row into a block and writing it. Rows are never purged one by one: a block expires as a whole.
 INSERT_SECONDS = 1e-6
+# What observations of a step keep with every later one: that of control/fanouts.py, which optimizers do not import.
+DECAY = 0.9
 # Fewer probing rows say little of a stream's rate.
 MIN_ROWS = 1000.0
 # Other rings must be faster by this factor: until the rows of the old ones expire, new rows visit both.
@@ -74,10 +76,10 @@ def estimate_rings(plan: JoinPlan, manifest: Manifest | None) -> RingEstimate:
 
 
 def _rows_a_step(manifest: Manifest | None, probes: float) -> float | None:
-    """The mean number of rows of a step; observations of a step lose a tenth with every later one."""
+    """The mean number of rows of a step."""
     if manifest is None or probes < MIN_ROWS:
         return None
-    return probes / sum(0.9**age for age in range(min(manifest.step + 1, 100)))
+    return probes / sum(DECAY**age for age in range(min(manifest.step + 1, 100)))
 
 
 def with_measured_rings(plan: JoinPlan, layout: Layout, manifest: Manifest | None) -> Layout:

@@ -19,6 +19,7 @@ PRINTED = {
     "three_streams.py": ("look up bought", "24 purchases after a click"),
     "each_batch.py": ("4 steps, ",),
     "near_duplicates.py": ("look up paper by time", "60 stories were in all three feeds"),
+    "sensors.py": ("new rows of ground: sound, camera", "41 alarms by all three kinds", "40 of 40 events found"),
 }
 
 

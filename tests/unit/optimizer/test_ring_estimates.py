@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from braid.control import fanouts
+from braid.optimizer import ring_estimates
 from braid.optimizer.build import build_plan
 from braid.optimizer.ring_costs import compared_pairs, join_seconds
 from braid.optimizer.ring_estimates import MIN_GAIN, describe_rings, estimate_rings, with_measured_rings
@@ -38,17 +40,17 @@ def manifest_of(
     layout: Layout, rows: float, stored: float, matches: float, pair: float, row_bytes: int = 80
 ) -> Manifest:
     """Steps of `rows` rows of each stream, each compared with `stored` rows, of which `matches` match."""
-    fanouts = []
+    observed = []
     for head, order in enumerate(((1, 2), (0, 2), (1, 0))):
         probes, joined = 10 * rows, (head,)
         for stream in order:
-            fanouts.append(Fanout(head, stream, tuple(sorted(joined)), probes, probes * matches, probes * stored))
+            observed.append(Fanout(head, stream, tuple(sorted(joined)), probes, probes * matches, probes * stored))
             probes, joined = probes * matches, (*joined, stream)
     pairs = 10 * rows * stored
     costs = tuple(CheckCost(n, pairs, pairs * pair, 1000.0, 1000.0 * matches / stored) for n in (0, 1))
     blocks = (Block("f", 0, 0, 0, 0, None, 1000, 1000 * row_bytes, 0, 1),)
     marks = tuple(Mark(None, None, 0) for _ in NAMES)
-    return Manifest(STEPS, STEPS, "run", 0, marks, (layout,), blocks, 0, fanouts=tuple(fanouts), check_costs=costs)
+    return Manifest(STEPS, STEPS, "run", 0, marks, (layout,), blocks, 0, fanouts=tuple(observed), check_costs=costs)
 
 
 def test_the_work_of_a_row_is_what_was_measured(plan: JoinPlan) -> None:
@@ -117,6 +119,10 @@ def test_explain_has_sequences_lengths_and_what_they_take(plan: JoinPlan) -> Non
     assert unmeasured[-1] == "rings for latency: all units, because no rates were measured before this start"
     assert describe_rings(plan, replace(layout, goal="throughput"), None)[-1].startswith("rings for throughput: all")
     assert describe_rings(plan, Layout(0, "partitioned", (2,), (1,)), None) == ()
+
+
+def test_observations_decay_as_the_controller_says() -> None:
+    assert ring_estimates.DECAY == fanouts.DECAY
 
 
 def test_explain_warns_where_units_wait_for_the_network(plan: JoinPlan) -> None:
