@@ -65,8 +65,9 @@ SIZES: dict[Size, Sizes] = {
         rows=100_000,
         nested_rows=16_000,
         window_steps=5,
-        steps=31,
-        warm_up=10,
+        # How many slots are used is decided after eight steps, and rows of the layout before live for a window more.
+        steps=41,
+        warm_up=20,
         hosts=(1, 2, 4, 16, 32, 64),
         rows_per_slot=100_000,
         growth_window_steps=2,

@@ -14,12 +14,13 @@ from typing import Literal
 
 import pytest
 
-from braid.control import compaction, merging
+from braid.control import compaction, merging, sizing
 from braid.engine.tasks import merge
 from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
+from braid.state.manifest import Manifest
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.properties.cases import Case, aligned, make_case, results_of, some_exchange, strategies, trees
@@ -28,6 +29,7 @@ from tests.recovery.many_slots import as_with_many_slots
 SINGLE = seeds(5000, 5)
 CHAINED = seeds(6000, 16)
 TREES = seeds(5100, 2)
+RESIZED = seeds(5300, 2)
 COPIED = seeds(5200, 2)
 TASKS = seeds(7000, 10)
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
@@ -134,6 +136,19 @@ def test_a_crash_at_any_write_loses_and_repeats_nothing(seed: int, tmp_path: Pat
             assert not drill.attempt(FailingFiles(LocalFiles(), at, when))
             assert drill.attempt(FailingFiles(LocalFiles()))
             drill.check()
+
+
+@pytest.mark.parametrize("seed", RESIZED)
+def test_a_crash_at_any_write_loses_and_repeats_nothing_while_slots_in_use_change(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def every_other(manifest: Manifest, slots: int) -> int:
+        return 1 + manifest.step % 2 if manifest.work_seconds else min(slots, max(manifest.layout.units))
+
+    monkeypatch.setattr(sizing, "slots_needed", every_other)
+    monkeypatch.setattr(sizing, "LEAST_SLOTS", 1)
+    case = make_case(seed, small=True)
+    crash_everywhere(lambda name: Drill(case, tmp_path / name, random.Random(name), changing=False))
 
 
 @pytest.mark.parametrize("seed", TREES)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
+from braid.control.merging import never_expires
 from braid.control.ranging import decide_ranges
+from braid.control.sizing import resize
 from braid.control.skew import decide_groups
 from braid.control.slicing.balancing import MAX_LIVE_EPOCHS, decide_balance
 from braid.control.slicing.scaling import describe_scaling, is_continued, on_units
@@ -35,6 +37,10 @@ def next_layout(
     changed for hot keys stay changed over restarts, as long as the strategy starts with the same number.
     """
     newest = manifest.layout
+    resized: tuple[str, ...] = ()
+    # Rows that never expire would have to move.
+    if chosen.follows_work and elasticity is None and not any(never_expires(plan, s.number) for s in plan.streams):
+        chosen, resized = resize(manifest, chosen)
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
     if is_continued(newest, chosen, elasticity is not None):
@@ -44,7 +50,7 @@ def next_layout(
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
     if not continues:
         known = decide_ranges(base, manifest.number_samples, 1) if newest.stored_as == base.stored_as else None
-        return Spread(replace(base if known is None else known.layout, epoch=newest.epoch + 1))
+        return Spread(replace(base if known is None else known.layout, epoch=newest.epoch + 1), resized)
     ranging = decide_ranges(newest, manifest.number_samples, len(manifest.layouts))
     if ranging is not None:
         layout = replace(ranging.layout, epoch=newest.epoch + 1)

@@ -85,7 +85,7 @@ def due_moves(
     due = [
         block
         for block in blocks
-        if block.epoch != newest.epoch and (block.epoch in moving or _never_expires(plan, block.stream))
+        if block.epoch != newest.epoch and (block.epoch in moving or never_expires(plan, block.stream))
     ]
     return [
         Merge(
@@ -100,7 +100,8 @@ def due_moves(
     ]
 
 
-def _never_expires(plan: JoinPlan, stream: int) -> bool:
+def never_expires(plan: JoinPlan, stream: int) -> bool:
+    """Whether rows of a stream can find partners forever."""
     return any(reach is None for _, reach in plan.reaches(stream))
 
 

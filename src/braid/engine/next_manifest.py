@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import check_costs_after, fanouts_after
+from braid.control.sizing import work_after
 from braid.control.slicing.balancing import with_loads
 from braid.control.slicing.smoothing import with_densities
 from braid.control.watermarks import StepTimes, advance_marks
@@ -40,6 +41,11 @@ def next_manifest(
         unfinished=looked.unfinished,
         merge_paces=paces_after(before.merge_paces, merge_times(looked.found.reports)),
         slot_seconds=durations_after(before.slot_seconds, slot_times(looked.found.reports)),
+        work_seconds=work_after(
+            before.work_seconds,
+            [report.usage.cpu for report in looked.found.reports],
+            same_units=delta.layout.units == before.layout.units,
+        ),
         fanouts=fanouts_after(looked.plan, before, delta.join_orders, looked.found.lookups),
         check_costs=check_costs_after(before.check_costs, looked.found.checks),
         aggregate=before.aggregate,

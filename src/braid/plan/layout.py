@@ -66,7 +66,8 @@ class Layout:
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
     number of ranges of each side, and None means one per unit. `tree` is the order of the streams
     in a tree of bicliques, in which an intermediate result is stored on the side of its first member; None: sequences.
-    `stored_as` identifies the keys, sort orders and columns of the rows: a corrected query may need others.
+    `stored_as` identifies the keys, sort orders and columns of the rows: a corrected query may need others. With
+    `follows_work` it has units for as many slots as the steps have work for.
     """
 
     epoch: int
@@ -78,6 +79,7 @@ class Layout:
     most_groups: tuple[int, ...] | None = None
     tree: tuple[int, ...] | None = None
     stored_as: str = ""
+    follows_work: bool = False
     ranges: tuple[tuple[float, ...], ...] | None = None
     slices: tuple[Slicing, ...] = ()
     goal: Goal | None = None
@@ -124,6 +126,15 @@ class Layout:
         sides[stream][group] = count
         units = tuple(sum(side) for side in sides)
         return replace(self, units=units, sizes=tuple(tuple(side) for side in sides))
+
+    def sized(self, slots: int) -> Layout:
+        """The same for another number of slots, of a biclique with a unit of every side per slot."""
+
+        def replaced(counts: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(slots if count == self.units[0] else count for count in counts)
+
+        most = None if self.most_groups is None else replaced(self.most_groups)
+        return replace(self, units=replaced(self.units), groups=replaced(self.groups), most_groups=most)
 
     def regrouped(self, groups: tuple[int, ...]) -> Layout:
         """The same with other numbers of subgroups. Units are distributed evenly, at least one per subgroup."""

@@ -258,7 +258,8 @@ class Manifest:
     `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
     `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices
-    still to write. `slot_seconds` are the times that the slowest slot took in each of the last steps.
+    still to write. `slot_seconds` are the times that the slowest slot took in each of the last steps,
+    `work_seconds` the CPU times of all slots together in the last steps with as many units.
     """
 
     step: int
@@ -274,6 +275,7 @@ class Manifest:
     unfinished: tuple[Merge, ...] = ()
     merge_paces: tuple[MergePace, ...] = ()
     slot_seconds: tuple[float, ...] = ()
+    work_seconds: tuple[float, ...] = ()
     fanouts: tuple[Fanout, ...] = ()
     check_costs: tuple[CheckCost, ...] = ()
     aggregate: AggregateState | None = None
