@@ -31,6 +31,8 @@ from braid.control.fanouts import LookupCounts
 from braid.engine.commands import IngestCommand, ProbeCommand
 from braid.engine.reports import IngestReport, MergeReport, Output, ProbeReport, ResultFile, UnitCounts
 from braid.engine.sending.command_files import receive
+from braid.optimizer.strategies import Biclique
+from braid.optimizer.strategies.biclique import Routing
 from braid.placement.units import units_by_slot
 from braid.state.blocks import WrittenBlock
 from braid.state.files import LocalFiles
@@ -41,6 +43,8 @@ from braid.testing import InlineQuery, ManualClock
 STEP_US = 1_000_000
 ROWS_PER_SLOT = 200
 WARM, COUNTED = 16, 32
+# A unit for every slot, however little work there is.
+ROUTINGS: dict[str, Routing] = {"equality": "contrand", "band": "range"}
 
 
 class CountedFiles(LocalFiles):
@@ -180,7 +184,15 @@ def measure(kind: str, slots: int, profiled: bool, working: bool) -> None:
     chance, clock, files, spent = np.random.default_rng(1), ManualClock(0), CountedFiles(), Spent()
     seconds, sizes, parts = [], [], defaultdict(list)
     with tempfile.TemporaryDirectory() as directory:
-        query = InlineQuery(build_plan(kind), directory, slots=slots, ingest_tasks=slots, clock=clock, files=files)
+        query = InlineQuery(
+            build_plan(kind),
+            directory,
+            strategy=Biclique(routing=ROUTINGS[kind]),
+            slots=slots,
+            ingest_tasks=slots,
+            clock=clock,
+            files=files,
+        )
         cluster: Any = query.cluster
         if not working:
             tasks = IdleTasks(query, slots)

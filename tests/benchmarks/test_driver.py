@@ -11,6 +11,7 @@ import pytest
 from benchmarks import slots as by_slots
 from benchmarks.driver import CountedFiles, IdleTasks, NoRows
 from braid.control.merging import DEFAULT_PERIODS
+from braid.optimizer.strategies import Biclique
 from braid.testing import InlineQuery, ManualClock
 
 WINDOW, STEPS = 40, 70
@@ -24,7 +25,10 @@ def test_live_blocks_are_bounded_by_the_archive_periods(
     monkeypatch.setattr(by_slots, "WINDOW_STEPS", WINDOW)
     clock, files = ManualClock(0), CountedFiles()
     plan = by_slots.build_plan("equality")
-    query = InlineQuery(plan, str(tmp_path), slots=slots, ingest_tasks=slots, clock=clock, files=files)
+    strategy = Biclique(routing="contrand")
+    query = InlineQuery(
+        plan, str(tmp_path), strategy=strategy, slots=slots, ingest_tasks=slots, clock=clock, files=files
+    )
     cluster: Any = query.cluster
     tasks = IdleTasks(query, slots)
     cluster._take, cluster._slot = tasks.take, tasks.probe
