@@ -15,6 +15,7 @@ from experiments.psp.size import Size
 
 STREAMS = 3
 MATCHES = (0.5, 1.0, 3.0)
+SHOWN_MATCHES = 1.0
 TOLERANCE = 0.25
 FEW_MATCHES = (
     "The estimate leaves out the new rows themselves and all lookups but the last, which is right where a row finds "
@@ -128,14 +129,14 @@ def tables(measured: Measured) -> Sequence[Table]:
 
 
 def pictures(measured: Measured) -> Sequence[Picture]:
+    """By units, where a row matches one other."""
     kinds = {"visits_a_result": "counted", "equation": "equation 1", "estimate": "N / (lambda W S)"}
+    shown = [point for point in measured["points"] if point["matches"] == SHOWN_MATCHES]
     series = tuple(
-        Series(text, tuple((f"{p['units']} units, {p['matches']:g} matches", p[kind]) for p in measured["points"]))
-        for kind, text in kinds.items()
+        Series(text, tuple((point["units"], point[kind]) for point in shown)) for kind, text in kinds.items()
     )
-    title = "Rows sent to units for each result"
-    upward = ("rows a result, log scale",)
-    return [Picture("", title, "units in the ring, matches of a row", upward, series, "dots", "log")]
+    title = "Rows sent to units for each result, where a row matches one other"
+    return [Picture("", title, "units in the ring", ("rows a result",), series)]
 
 
 TRAFFIC = Experiment(
