@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Draft,
@@ -183,15 +183,20 @@ def trees(logical_plan: LogicalPlan, chance: random.Random) -> list[Biclique]:
     return found
 
 
+def interleaved(logical_plan: LogicalPlan, chance: random.Random) -> TimeSliced:
+    """Slices of event time at random units, with rounds of several steps in one job."""
+    return replace(some_slices(logical_plan, chance), units=chance.randint(2, 4), interleave=chance.randint(2, 4))
+
+
 def make_case(
-    seed: int, *, small: bool = False, nothing_late: bool = False, shares: tuple[int, int, int] = (60, 30, 10)
+    seed: int, *, small: bool = False, nothing_late: bool = False, shares: tuple[int, ...] = (60, 30, 10)
 ) -> Case:
     """A random case. `small` for many runs of it; `nothing_late` for cases that may be cut again.
 
-    `shares` are those of cases with two, three and four streams.
+    `shares` are those of cases with two, three, four and more streams.
     """
     chance = random.Random(seed)
-    count = chance.choices((2, 3, 4), shares)[0]
+    count = chance.choices(range(2, 2 + len(shares)), shares)[0]
     names = [f"s{number}" for number in range(count)]
     streams = _streams(chance, names, nothing_late)
     rows = (10 if small else 40) if count == 2 else ((7 if small else 16) if count == 3 else (5 if small else 9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -142,7 +142,7 @@ class Corrected:
         plan = draft.ordered().logical_plan() if self.ordered else draft.logical_plan()
         return replace(plan, conjuncts=tuple(_in_sql(conjunct) for conjunct in plan.conjuncts))
 
-    def expected(self, batches: Batches, steps: range) -> Counter[tuple[Any, ...]]:
+    def expected(self, batches: Batches, steps: Container[int]) -> Counter[tuple[Any, ...]]:
         """The results whose last row comes in one of these steps."""
         numbered = [
             {name: [{**row, "n": n} for row in rows] for name, rows in batch.items()} for n, batch in enumerate(batches)

@@ -15,15 +15,16 @@ from typing import Literal
 import pytest
 
 from braid.control import compaction, merging, sizing
+from braid.control.idleness import SourceCheck
 from braid.engine.tasks import merge
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import Strategy
+from braid.optimizer.strategies import Strategy, TimeSliced
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
 from braid.state.manifest import Manifest
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, aligned, make_case, results_of, some_exchange, strategies, trees
+from tests.properties.cases import Case, aligned, interleaved, make_case, results_of, some_exchange, strategies, trees
 from tests.recovery.many_slots import as_with_many_slots
 
 SINGLE = seeds(5000, 5)
@@ -31,6 +32,7 @@ CHAINED = seeds(6000, 16)
 TREES = seeds(5100, 2)
 RESIZED = seeds(5300, 2)
 COPIED = seeds(5200, 2)
+INTERLEAVED = seeds(5400, 3)
 TASKS = seeds(7000, 10)
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
@@ -59,7 +61,9 @@ class Drill:
         self.crashes = 0
         self.next_batch = 0
         self.started: dict[int, int] = {}
-        self._choices = strategies(case.logical_plan, chance) if changing else []
+        self._choices: list[Strategy] = []
+        if changing:
+            self._choices = [*strategies(case.logical_plan, chance), *[interleaved(case.logical_plan, chance)] * 3]
 
     def attempt(self, files: FailingFiles, fates: Iterator[Fate] | None = None) -> bool:
         """One run of the driver: True when it reached the end, False when it died on the way."""
@@ -83,6 +87,8 @@ class Drill:
                 self.clock.now_ms = self.case.clock_ms[self.next_batch]
                 query.run(self.next_batch, self.case.tables(self.next_batch))
                 self.next_batch += 1
+            # The rounds that are left, while no stream can be idle.
+            query.steps.tick(SourceCheck(self.clock(), (True,) * len(self.case.streams)))
         except InjectedCrash:
             self.crashes += 1
             return False
@@ -98,6 +104,7 @@ class Drill:
         assert got == expected, f"{self.case.describe()}\nafter {self.crashes} crashes"
         assert LocalFiles().list(f"{self.directory}/out/_braid_staging") == []
         manifest = query.steps.manifest
+        assert manifest.terms == ()
         named = {block.file for block in manifest.blocks} | set(manifest.dropped)
         named |= {part.file for begun in manifest.unfinished for part in begun.parts}
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
@@ -197,6 +204,25 @@ def crash_everywhere(begun: Callable[[str], Drill]) -> None:
         assert not drill.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at % 2]))
         assert drill.attempt(FailingFiles(LocalFiles()))
         drill.check()
+
+
+@pytest.mark.parametrize("seed", INTERLEAVED)
+def test_a_crash_at_any_write_of_interleaved_rounds_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    case = make_case(seed, small=True, shares=(0, 50, 50))
+    strategy = TimeSliced(3, 4, interleave=2 + seed % 2)
+
+    def drill(name: str) -> Drill:
+        return Drill(case, tmp_path / name, random.Random(name), changing=False, strategy=strategy)
+
+    counted = FailingFiles(LocalFiles())
+    whole = drill("whole")
+    assert whole.attempt(counted)
+    whole.check()
+    for at in range(1, counted.operations + 1):
+        crashed = drill(str(at))
+        assert not crashed.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at % 2]))
+        assert crashed.attempt(FailingFiles(LocalFiles()))
+        crashed.check()
 
 
 @pytest.mark.parametrize("seed", CHAINED)

@@ -37,12 +37,19 @@ class Compaction:
     """Chooses what a step rewrites. Work is counted in shares of a slot's allowance."""
 
     def __init__(
-        self, manifest: Manifest, live: Sequence[Block], layouts: Sequence[Layout], streams: int, slots: int
+        self,
+        manifest: Manifest,
+        live: Sequence[Block],
+        layouts: Sequence[Layout],
+        streams: int,
+        slots: int,
+        interval: merging.Interval = lambda _: 0,
     ) -> None:
         self._seconds = SHARE * median(manifest.slot_seconds) if manifest.slot_seconds else 0.0
         self._paces = {pace.stream: pace.rows / pace.seconds for pace in manifest.merge_paces if pace.seconds > 0}
         self._blocks = {block.file: block for block in live}
         self._slots = slots
+        self._interval = interval
         self._slots_of_units = {
             (layout.epoch, unit.number): slot_of(unit, slots)
             for layout in layouts
@@ -80,8 +87,18 @@ class Compaction:
                     busy |= self._slots_with(first)
                     self._spend(first)
                     sliced.append(first)
-        chosen = (*(self._extended(merge) for merge in sliced), *_together(whole))
+        chosen = (*(self._extended(merge) for merge in sliced), *self._together(whole))
         return tuple(replace(merge, number=number) for number, merge in enumerate(chosen))
+
+    def _together(self, whole: Sequence[Merge]) -> Iterable[Merge]:
+        """Whole moves of one stream, layout and interval of steps are made together: they make one block per slot."""
+        families: dict[tuple[object, ...], list[Merge]] = defaultdict(list)
+        for merge in whole:
+            own = () if merge.into is not None else merge.files
+            steps = self._interval(self._blocks[merge.files[0]])
+            families[merge.stream, merge.epoch, merge.into, merge.buffered, own, steps].append(merge)
+        grouped = families.values()
+        return (replace(group[0], files=tuple(f for merge in group for f in merge.files)) for group in grouped)
 
     def _extended(self, merge: Merge) -> Merge:
         """The merge with as many further slices as still fit into this step."""
@@ -142,12 +159,3 @@ def paces_after(before: Sequence[MergePace], measured: Iterable[tuple[int, int, 
 def durations_after(before: Sequence[float], slots: Sequence[float]) -> tuple[float, ...]:
     """The time of the slowest slot in the last steps, after one with these times; a step without lookups has none."""
     return (*before, round(max(slots), 4))[-RECORDED_STEPS:] if slots else tuple(before)
-
-
-def _together(whole: Sequence[Merge]) -> Iterable[Merge]:
-    """Whole moves of one stream and layout are made together, so that they make one block per slot."""
-    families: dict[tuple[object, ...], list[Merge]] = defaultdict(list)
-    for merge in whole:
-        own = () if merge.into is not None else merge.files
-        families[merge.stream, merge.epoch, merge.into, merge.buffered, own].append(merge)
-    return (replace(group[0], files=tuple(f for merge in group for f in merge.files)) for group in families.values())

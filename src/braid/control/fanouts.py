@@ -11,6 +11,9 @@ from braid.state.manifest import CheckCost, Fanout, Manifest
 # Observations of a step lose a tenth with every later step, so join orders follow a change within about ten steps.
 DECAY = 0.9
 
+JoinOrders = tuple[tuple[int, ...], ...]
+"""For each delta stream, the order in which it looks up the others."""
+
 
 @dataclass(frozen=True)
 class LookupCounts:
@@ -29,9 +32,9 @@ class LookupCounts:
 
 
 def fanouts_after(
-    plan: JoinPlan, before: Manifest, join_orders: Sequence[tuple[int, ...]], lookups: Iterable[LookupCounts]
+    plan: JoinPlan, before: Manifest, lookups: Iterable[tuple[JoinOrders, LookupCounts]]
 ) -> tuple[Fanout, ...]:
-    """Earlier observations decay; those of a step's tasks are added.
+    """Earlier observations decay; those of a step's tasks, which followed the given join orders, are added.
 
     After a change of the tree, observations of intermediate results are dropped: their numbers are those of one tree.
     """
@@ -45,7 +48,7 @@ def fanouts_after(
         for fanout in before.fanouts
         if same or fanout.stream < len(plan.streams)
     }
-    for lookup in lookups:
+    for join_orders, lookup in lookups:
         joined = _joined_before(plan, join_orders[lookup.delta_stream], lookup)
         key = (lookup.delta_stream, lookup.stream, joined)
         probes, matches, compared = seen.get(key, (0.0, 0.0, 0.0))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from braid.control.compaction import Compaction
 from braid.control.merging import due_merges, due_moves, latest, oldest_useful
+from braid.control.slicing.terms import interval_of, oldest_watermarks
 from braid.control.watermarks import lookup_marks
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -14,9 +15,7 @@ from braid.state.manifest import Block, Manifest, Merge
 Marks = tuple[int | None, ...]
 
 
-def split_expired(
-    plan: JoinPlan, manifest: Manifest, watermarks: Sequence[int | None]
-) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+def split_expired(plan: JoinPlan, manifest: Manifest, watermarks: Marks) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """The blocks that may still be needed under these watermarks, and those that are not."""
     marks, outranked = useful_marks(manifest, watermarks), outranked_below(manifest)
     limits: dict[int, int | None] = {}
@@ -35,12 +34,13 @@ def decide_rewrites(
     manifest: Manifest,
     live: Sequence[Block],
     layouts: Sequence[Layout],
-    watermarks: Sequence[int | None],
+    watermarks: Marks,
     slots: int,
 ) -> tuple[Merge, ...]:
     """The blocks to rewrite: those that move to another layout, and small ones that are merged.
 
-    Rows that were stored for other keys or sort orders are not merged: their layout says how they are sorted.
+    Rows that were stored for other keys or sort orders are not merged: their layout says how they are sorted. Nor are
+    blocks that an unfinished term separates.
     """
     marks = useful_marks(manifest, watermarks)
     unfinished = continued_merges(manifest, live, layouts)
@@ -49,9 +49,10 @@ def decide_rewrites(
     being_rewritten |= {file for move in moves for file in move.files}
     alike = _alike(layouts)
     others = [block for block in live if block.file not in being_rewritten and block.epoch in alike]
-    compaction = Compaction(manifest, live, layouts, len(plan.streams), slots)
+    interval = interval_of(manifest.terms)
+    compaction = Compaction(manifest, live, layouts, len(plan.streams), slots, interval)
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
-    merges = due_merges(plan, others, marks, compaction.largest, archive, outranked)
+    merges = due_merges(plan, others, marks, compaction.largest, archive, outranked, interval)
     return compaction.choose(unfinished, moves, merges)
 
 
@@ -74,9 +75,10 @@ def _alike(layouts: Sequence[Layout]) -> set[int]:
     return {layout.epoch for layout in layouts if layout.stored_as == layouts[-1].stored_as}
 
 
-def useful_marks(manifest: Manifest, watermarks: Sequence[int | None]) -> Marks:
+def useful_marks(manifest: Manifest, watermarks: Marks) -> Marks:
     """The time below which no row of each stream is still to be looked up."""
     order_state = manifest.order_state
+    watermarks = oldest_watermarks(manifest.terms, watermarks)
     return lookup_marks(watermarks, manifest.blocks, None if order_state is None else order_state.frontier_us)
 
 

@@ -3,7 +3,8 @@
 Blocks of a stream belong to tiers by their number of rows, each tier eight times the one below. Eight blocks of one
 tier and one archive period become one block of the next tier, so a period of n steps has O(log n) blocks and rewrites
 a row O(log n) times. A period that the watermark has passed becomes one sub-index as soon as it has four blocks.
-Blocks of different layouts or units are never merged with each other. What is due is carried out over several steps,
+Blocks of different layouts or units are never merged with each other, nor those that an unfinished term separates
+(`control/slicing/terms.py`). What is due is carried out over several steps,
 as `control/compaction.py` decides.
 """
 
@@ -26,6 +27,9 @@ LARGEST_ROWS = 2_000_000
 # Rows expire by whole blocks: with ten periods at most about a tenth of the stored rows is expired but kept.
 DEFAULT_PERIODS = 10
 NONE_OUTRANKED: Mapping[int, int] = {}
+
+Interval = Callable[[Block], int]
+"""In which interval of steps a block is: blocks of several are not merged."""
 
 
 def archive_periods(plan: JoinPlan, chosen_us: int | None = None) -> tuple[int | None, ...]:
@@ -51,12 +55,13 @@ def due_merges(
     largest: Callable[[int], int],
     archive_us: int | None = None,
     outranked: Mapping[int, int] = NONE_OUTRANKED,
+    interval: Interval = lambda _: 0,
 ) -> list[Merge]:
     """The merges that are due, cheapest first; none makes a block of more rows than `largest` allows its stream.
 
     `outranked` has, for streams with row-based windows, the time below which rows are outside every future window.
     """
-    groups = _due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks, largest)
+    groups = _due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks, largest, interval)
     due = []
     parts = [part for group in groups for part in _limited(group, largest)]
     for group in sorted(parts, key=_rows):
@@ -122,6 +127,7 @@ def _due_groups(
     blocks: Sequence[Block],
     watermarks: Sequence[int | None],
     largest: Callable[[int], int],
+    interval: Interval,
 ) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
@@ -132,7 +138,7 @@ def _due_groups(
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
-        family = (block.stream, block.epoch, block.units, block.buffered, number)
+        family = (block.stream, block.epoch, block.units, block.buffered, number, interval(block))
         until = closed[block.stream]
         if period is not None and until is not None and until >= (number + 1) * period:
             by_period[family].append(block)

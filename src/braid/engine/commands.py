@@ -6,11 +6,20 @@ all steps. A command is made for the whole job and divided by slot (`sending/`):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from braid.engine.reports import AggregateReport, IngestReport, ProbeReport, RankReport, ReleaseReport, TaskReport
+from braid.engine.reports import (
+    AggregateReport,
+    IngestReport,
+    ProbeReport,
+    RankReport,
+    ReleaseReport,
+    RoundsReport,
+    TaskReport,
+)
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import SortOrder
@@ -36,6 +45,10 @@ class Command(Generic[R]):
     def divide(self, slots: int) -> list[Self]:
         """The command of each slot, or one command that is the same for all."""
         return [self]
+
+    def watching(self) -> Self | None:
+        """The same, with notes of the calls of users' functions; None where there are none."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -64,14 +77,14 @@ class IngestCommand(Command[IngestReport]):
 
 @dataclass(frozen=True)
 class ProbeCommand(Command[ProbeReport]):
-    """Join the rows of a step: run rounds `first_round` to `last_round` of every probe order.
+    """Run rounds `first_round` to `last_round` of every probe order of a term, in `step`.
 
-    Probe orders end together, in the last round. `blocks` are what is probed, and what probes: the live blocks and the
-    step's own. The first job gathers: a slot reads the rows of its units in the ingest files of `gathers`, and stores
-    them as its own block. `exchanged` are the files of the previous round; `admission` says which rows start and what
-    they see; `sort_orders` says how rows are stored, `check_order` in which order conjuncts that cannot raise are
-    evaluated. `watched`: note the calls of users' functions, in a job that is
-    retried because a worker died.
+    The rows are those of the admission's step, which may be an earlier one. Probe orders end together, in the last
+    round. `blocks` are what is probed, and what probes: the live blocks and the step's own. The first job gathers: a
+    slot reads the rows of its units in the ingest files of `gathers`, and stores them as its own block. `exchanged` are
+    the files of the previous round; `admission` says which rows start and what they see; `sort_orders` says how rows
+    are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `watched`: note the calls of
+    users' functions, in a job that is retried because a worker died.
     """
 
     reports = ProbeReport
@@ -97,6 +110,17 @@ class ProbeCommand(Command[ProbeReport]):
         """The number of rounds in all jobs of the step."""
         return max(len(order) for order in self.join_orders)
 
+    def watching(self) -> Self:
+        return replace(self, watched=True)
+
+    def seeing(self, blocks: Iterable[Block]) -> Self:
+        """The command with what its rows, of an earlier step, may see of some blocks: those up to that step.
+
+        Intermediate results, which a later step may have derived from them, are of no use to it.
+        """
+        step, streams = self.admission.step, len(self.join_orders)
+        return replace(self, blocks=tuple(b for b in blocks if b.first_step <= step and b.stream < streams))
+
     def sort_order(self, number: int) -> SortOrder:
         """How rows of a stream or intermediate result are stored."""
         return self.sort_orders[number] if number < len(self.sort_orders) else SortOrder()
@@ -105,6 +129,22 @@ class ProbeCommand(Command[ProbeReport]):
     def is_last(self) -> bool:
         """Whether no probe job follows."""
         return self.last_round == self.rounds - 1
+
+
+@dataclass(frozen=True)
+class RoundsCommand(Command[RoundsReport]):
+    """Run rounds of several terms in one job: a slot runs one command after the other.
+
+    The first has the blocks of all: each of the others sees those up to its own step.
+    """
+
+    reports = RoundsReport
+    step: int
+    run: str
+    probes: tuple[ProbeCommand, ...]
+
+    def watching(self) -> Self:
+        return replace(self, probes=tuple(probe.watching() for probe in self.probes))
 
 
 @dataclass(frozen=True)

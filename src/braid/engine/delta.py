@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from braid.control.idleness import SourceCheck
 from braid.control.layouts import Spread
 from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
 from braid.control.paths import PathDecision, decide_paths
 from braid.control.ranging import decide_ranges
 from braid.control.skew import add_counts
+from braid.control.slicing.terms import frontier_before, term_of, unfinished_after
 from braid.control.watermarks import StepTimes
 from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
@@ -19,6 +21,7 @@ from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.paths import access_paths, sampled_expressions
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.trees import in_shape, tree_orders
+from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
@@ -27,6 +30,16 @@ from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move, 
 from braid.state.usage import Usage
 
 Reports = Sequence[IngestReport]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A batch from Spark: its number, whether it is the last, the last source check, and its identity."""
+
+    batch: int
+    flush: bool
+    check: SourceCheck | None
+    planned: str | None
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,29 @@ def delta_of(
         planned=start.planned,
     )
     return delta if decision is None else _with_decision(delta, decision, reports)
+
+
+def interleaved(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, most: int, slots: int) -> DeltaRecord:
+    """The record with how many steps, at most so many, may be under way; ordered results wait for what is unfinished.
+
+    A step without input, a flush and a change of the layout finish all terms. So do steps with buffered rows, since
+    what a term sees of them depends on the frontier of its step; trees, whose rounds store rows that later steps look
+    up; and layouts whose routes stay in their slots, where one job runs all rounds.
+    """
+    whole = (
+        delta.flush
+        or delta.batch == manifest.batch
+        or delta.layout.epoch != manifest.layout.epoch
+        or delta.layout.tree is not None
+        or delta.buffered_kind == "rows"
+        or any(block.buffered for block in manifest.blocks)
+        or routes_stay_local(delta.layout, len(plan.streams), slots)
+    )
+    interleave = 1 if whole else most
+    terms = (*manifest.terms, *([term_of(delta)] if delta.blocks else []))
+    before = None if manifest.order_state is None else manifest.order_state.frontier_us
+    frontier = frontier_before(plan, unfinished_after(terms, interleave), before, delta.frontier_us)
+    return replace(delta, interleave=interleave, frontier_us=frontier)
 
 
 def for_storage_of(

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from braid.engine.cluster import Cluster
-from braid.engine.commands import Command, IngestCommand, ProbeCommand
+from braid.engine.commands import Command, IngestCommand, ProbeCommand, RoundsCommand
 from braid.engine.reports import IngestReport, SlotReport
 from braid.plan.layout import Layout
 from braid.state.usage import Usage
@@ -79,6 +79,8 @@ class MeteredCluster:
 
     @contextmanager
     def _watched(self, command: Command[Any]) -> Iterator[None]:
+        if isinstance(command, RoundsCommand):
+            command = command.probes[0]
         phase = type(command).__name__.removesuffix("Command").lower()
         first, rounds = (command.first_round, command.rounds) if isinstance(command, ProbeCommand) else (0, 0)
         self.running = RunningJob(phase, first + 1, rounds, monotonic())

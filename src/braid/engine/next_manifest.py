@@ -39,6 +39,7 @@ def next_manifest(
         moves=(*delta.late_files, *moves),
         dropped=looked.dropped,
         unfinished=looked.unfinished,
+        terms=looked.terms,
         merge_paces=paces_after(before.merge_paces, merge_times(looked.found.reports)),
         slot_seconds=durations_after(before.slot_seconds, slot_times(looked.found.reports)),
         work_seconds=work_after(
@@ -46,7 +47,7 @@ def next_manifest(
             [report.usage.cpu for report in looked.found.reports],
             same_units=delta.layout.units == before.layout.units,
         ),
-        fanouts=fanouts_after(looked.plan, before, delta.join_orders, looked.found.lookups),
+        fanouts=fanouts_after(looked.plan, before, looked.found.lookups),
         check_costs=check_costs_after(before.check_costs, looked.found.checks),
         aggregate=before.aggregate,
         order_state=before.order_state,

@@ -1,68 +1,40 @@
-"""The probe jobs of a step: from its delta record to its results, and the blocks stored after it.
+"""The probe phase of a step: from its delta record to its results, and the blocks and terms after it.
 
-One job runs all rounds where routes stay in their slots; otherwise each round is a job of its own.
+A step runs terms: its own, and the rounds that are left of earlier ones (`rounds.py`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
-from braid.control.fanouts import LookupCounts
 from braid.control.keeping import continued_merges, decide_rewrites, split_expired
+from braid.control.slicing.terms import jobs_of, term_of
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand
 from braid.engine.compaction import Compacted, compacted_by, given_up
 from braid.engine.ordered.keeper import admission_of
-from braid.engine.reports import ProbeReport, UnitCounts
+from braid.engine.rounds import Found, TermRounds, run_jobs
 from braid.optimizer.trees import derivation, in_shape, rebuild_orders
-from braid.placement.units import routes_stay_local
+from braid.placement.admission import Admission
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, CheckCost, DeltaRecord, Manifest, Merge
+from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the probe jobs of a step found: reports, new blocks, and files that are no longer needed.
-
-    New blocks have the step's own rows and intermediate results. The files are those that were gathered, or exchanged
-    between rounds.
-    """
-
-    reports: tuple[ProbeReport, ...] = ()
-    stored: tuple[Block, ...] = ()
-    intermediate: tuple[Block, ...] = ()
-    unneeded: frozenset[str] = frozenset()
-    exchanged_bytes: int = 0
-
-    @property
-    def lookups(self) -> Iterator[LookupCounts]:
-        """What was observed of all lookups."""
-        return (lookup for report in self.reports for lookup in report.lookups)
-
-    @property
-    def checks(self) -> Iterator[CheckCost]:
-        """What was observed of all conjuncts."""
-        return (check for report in self.reports for check in report.checks)
-
-    @property
-    def units(self) -> Iterator[UnitCounts]:
-        """The counts of all units, by job and slot."""
-        return (unit for report in self.reports for unit in report.units)
+from braid.state.terms import Term
 
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What a step found with the plan in its shape, the blocks and merges after it, and the files no longer needed."""
+    """What a step found with the plan in its shape, the blocks, merges and terms after it, and unneeded files."""
 
     plan: JoinPlan
     found: Found
     blocks: tuple[Block, ...]
     unfinished: tuple[Merge, ...]
+    terms: tuple[Term, ...]
     dropped: tuple[str, ...]
     exchanged_bytes: int
 
@@ -76,7 +48,10 @@ def look_up(
     rank_indexes: tuple[RankIndexFile, ...],
     corrected: bool,
 ) -> LookedUp:
-    """Look a step's rows up, if any are due. If a predicate was `corrected`, intermediate results are rebuilt."""
+    """Run the terms of a step: its own, if rows are due, and those of earlier steps that are not finished.
+
+    If a predicate was `corrected`, intermediate results are rebuilt, and unfinished terms begin again.
+    """
     plan = in_shape(base, delta.layout.tree)
     stored, gone = split_expired(in_shape(base, manifest.layout.tree), manifest, delta.watermarks)
     live, rebuilt = stored, Found()
@@ -85,17 +60,18 @@ def look_up(
         live = tuple(block for block in stored if block.stream < len(plan.streams))
         useless = tuple(block for block in stored if block.stream >= len(plan.streams))
         if plan.tree is not None and live:
-            rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live))
+            rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live), delta)
     live = (*live, *rebuilt.intermediate)
     command = replace(_probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
     begun = continued_merges(manifest, live, command.layouts)
-    found, compacted = Found(), Compacted(unfinished=begun)
+    compacted = Compacted(unfinished=begun)
+    own: Term | None = None
     if any(command.admission.starting(block) for block in command.blocks):
-        merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, cluster.slots)
-        merges = tuple(_in_one_order(merge, command) for merge in merges)
-        gathers = _gathers(delta, command)
-        found = run_rounds(plan, cluster, replace(command, merges=merges, gathers=gathers))
-        compacted = compacted_by(merges, found.reports)
+        own, merges = term_of(delta), _merges(plan, manifest, live, delta, command, cluster.slots)
+        command = replace(command, merges=merges, gathers=_gathers(delta, command))
+    found, terms = _run_terms(base, cluster, manifest, delta, command, own, corrected)
+    if own is not None:
+        compacted = compacted_by(command.merges, found.reports)
     unneeded = found.unneeded | compacted.unneeded
     kept = (block for block in (*live, *delta.blocks) if block.file not in unneeded)
     useless_files = (*(block.file for block in (*gone, *useless)), *given_up(manifest.unfinished, begun))
@@ -104,9 +80,69 @@ def look_up(
         found=found,
         blocks=(*kept, *compacted.blocks, *found.stored, *found.intermediate),
         unfinished=compacted.unfinished,
+        terms=terms,
         dropped=(*useless_files, *sorted(rebuilt.unneeded | unneeded)),
         exchanged_bytes=rebuilt.exchanged_bytes + found.exchanged_bytes,
     )
+
+
+def _run_terms(
+    base: JoinPlan,
+    cluster: Cluster,
+    manifest: Manifest,
+    delta: DeltaRecord,
+    command: ProbeCommand,
+    own: Term | None,
+    corrected: bool,
+) -> tuple[Found, tuple[Term, ...]]:
+    """Run the step's own term, if it has one, together with earlier ones; what was found, and the unfinished terms.
+
+    Rows that are under way under an old predicate are of no use under a corrected one. Their terms have emitted
+    nothing: they begin again, each by jobs of its own, because all slots need the rows that begin.
+    """
+    earlier = [] if corrected else list(reversed(manifest.terms))
+    found, given_up_files = Found(), frozenset[str]()
+    if corrected:
+        for term in manifest.terms:
+            again = replace(term, next_round=0, exchanged=())
+            layouts = (*command.layouts[:-1], replace(command.layouts[-1], tree=None))
+            begun = _earlier_command(command, term, layouts)
+            found += run_jobs(cluster, [TermRounds(base, cluster, again, begun)])
+            given_up_files |= frozenset(term.exchanged)
+    most = jobs_of((*earlier, *([] if own is None else [own])), 1 if corrected else delta.interleave)
+    layouts = _layouts_before(manifest, command.blocks)
+    rounds = [TermRounds(base, cluster, term, _earlier_command(command, term, layouts), most) for term in earlier]
+    if own is not None:
+        rounds.insert(0, TermRounds(in_shape(base, delta.layout.tree), cluster, own, command, most))
+    found += run_jobs(cluster, rounds)
+    left = [term.unfinished for term in reversed(rounds)]
+    found = replace(found, unneeded=found.unneeded | given_up_files)
+    return found, tuple(term for term in left if term is not None)
+
+
+def _earlier_command(command: ProbeCommand, term: Term, layouts: tuple[Layout, ...]) -> ProbeCommand:
+    """The command of a term of an earlier step: it sees the blocks up to that step, whose rows were all admitted."""
+    orders, admission = term.join_orders, Admission(term.step)
+    earlier = replace(command, layouts=layouts, join_orders=orders, admission=admission, merges=(), gathers=())
+    return earlier.seeing(command.blocks)
+
+
+def _layouts_before(manifest: Manifest, blocks: Sequence[Block]) -> tuple[Layout, ...]:
+    """The layouts of unfinished terms: those with rows, and last the newest before this step."""
+    epochs = {block.epoch for block in blocks}
+    return (*(layout for layout in manifest.layouts[:-1] if layout.epoch in epochs), manifest.layout)
+
+
+def _merges(
+    plan: JoinPlan,
+    manifest: Manifest,
+    live: Sequence[Block],
+    delta: DeltaRecord,
+    command: ProbeCommand,
+    slots: int,
+) -> tuple[Merge, ...]:
+    merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, slots)
+    return tuple(_in_one_order(merge, command) for merge in merges)
 
 
 def _in_one_order(merge: Merge, command: ProbeCommand) -> Merge:
@@ -163,52 +199,7 @@ def _probe_command(
     )
 
 
-def run_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
-    """Run the jobs of a step; each starts from the exchanged rows of the previous one. The last one merges."""
-    gathered = [file for gather in command.gathers for file in gather.files]
-    reports: list[ProbeReport] = []
-    exchanged: tuple[str, ...] = ()
-    for first, last in job_rounds(plan, cluster, command):
-        merges = command.merges if last == command.rounds - 1 else ()
-        job = replace(command, first_round=first, last_round=last, merges=merges, exchanged=exchanged)
-        answers = cluster.run(job)
-        if first == 0:
-            command = _after_gathering(command, answers)
-        exchanged = tuple(report.exchanged.file for report in answers if report.exchanged is not None)
-        reports += answers
-    written = [report.exchanged for report in reports if report.exchanged is not None]
-    return Found(
-        reports=tuple(reports),
-        stored=tuple(block for report in reports for block in report.stored),
-        intermediate=tuple(block for report in reports for block in report.intermediate),
-        unneeded=frozenset([*gathered, *(block.file for block in written)]),
-        exchanged_bytes=sum(block.size for block in written),
-    )
-
-
-def _after_gathering(command: ProbeCommand, answers: Sequence[ProbeReport]) -> ProbeCommand:
-    """The command of later jobs: the blocks that the slots have stored take the place of the ingest files."""
-    gathered = {file for gather in command.gathers for file in gather.files}
-    kept = (block for block in command.blocks if block.file not in gathered)
-    stored = (block for answer in answers for block in answer.stored)
-    return replace(command, blocks=(*kept, *stored), gathers=())
-
-
-def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> list[tuple[int, int]]:
-    """Which rounds, first and last, run in one job."""
-    count = command.rounds
-    local = len(command.layouts) == 1 and routes_stay_local(command.layouts[0], len(plan.streams), cluster.slots)
-    if not local:
-        return [(number, number) for number in range(count)]
-    jobs, first = [], 0
-    for number in range(count):
-        if number == count - 1 or cluster.needs_own_round(command, number):
-            jobs.append((first, number))
-            first = number + 1
-    return jobs
-
-
-def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand) -> Found:
+def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand, delta: DeltaRecord) -> Found:
     """Intermediate results from stored rows, when a query adopts a tree or its predicates were corrected.
 
     `command` has the stored blocks, without the step's own. All rows of the innermost stream that earlier steps
@@ -217,7 +208,8 @@ def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand
     before the step's manifest, so a crash leaves only files to sweep.
     """
     admission = replace(command.admission, covers="earlier")
-    found = run_rounds(plan, cluster, replace(command, join_orders=rebuild_orders(plan), admission=admission))
+    term = replace(term_of(delta), join_orders=rebuild_orders(plan))
+    found = run_jobs(cluster, [TermRounds(plan, cluster, term, replace(command, admission=admission))])
     before = command.step - 1
     intermediate = tuple(replace(block, first_step=before, last_step=before) for block in found.intermediate)
-    return replace(found, reports=(), intermediate=intermediate)
+    return replace(found, reports=(), lookups=(), intermediate=intermediate)

@@ -90,6 +90,7 @@ def step_progress(
         "copies": sum(block.copies for block in manifest.blocks),
         "bytesModelled": _modelled_bytes(looked, delta),
         "held": {},
+        "inFlight": sum(term.rounds_left for term in manifest.terms),
         "hotKeys": [
             {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
             for hot in hot_keys(manifest.layout, manifest.key_counts)

@@ -157,6 +157,13 @@ class ProbeReport(SlotReport):
 
 
 @dataclass(frozen=True)
+class RoundsReport(SlotReport):
+    """The work of a slot in a job with rounds of several terms: a report of each."""
+
+    probes: tuple[ProbeReport, ...]
+
+
+@dataclass(frozen=True)
 class AggregateReport(SlotReport):
     """A slot's new block of the aggregate state, and what it emits.
 

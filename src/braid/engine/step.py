@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from braid.control.watermarks import StepTimes, decide_times, latest_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
-from braid.engine.delta import Start, delta_of, for_storage_of, newest_times, sort_orders_of
+from braid.engine.delta import Offer, Start, delta_of, for_storage_of, interleaved, newest_times, sort_orders_of
 from braid.engine.history import History
 from braid.engine.metered_cluster import MeteredCluster, RunningJob
 from braid.engine.next_manifest import next_manifest, with_order
@@ -49,20 +49,10 @@ from braid.state.manifest import DeltaRecord, Manifest, Mark
 from braid.state.ownership import Ownership
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A batch from Spark: its number, whether it is the last, the last source check, and its identity."""
-
-    batch: int
-    flush: bool
-    check: SourceCheck | None
-    planned: str | None
-
-
 class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
-    `idle` are the streams that were idle at the last check.
+    `idle` are the streams that were idle at the last check. Rounds of `interleave` steps may be under way at once.
     """
 
     def __init__(
@@ -77,6 +67,7 @@ class StepRunner:
         elasticity: Elasticity | None = None,
         ordering: Ordering | None = None,
         read: Input = "streaming",
+        interleave: int = 1,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
@@ -87,7 +78,8 @@ class StepRunner:
         self._now_ms = now_ms
         self._read = read
         self._elasticity = elasticity
-        self._keeper = OrderKeeper(plan, self._cluster, ordering, owner.run) if ordering is not None else None
+        self._interleave = interleave
+        self._keeper = None if ordering is None else OrderKeeper(plan, self._cluster, ordering, owner.run, interleave)
         self._requested_epoch: int | None = None
         self._history = History(checkpoint, sink, owner)
         self._layout = replace(layout, stored_as=storage_digest(plan))
@@ -120,12 +112,14 @@ class StepRunner:
         """The job that the step under way waits for, if any; other threads may ask."""
         return self._cluster.running
 
-    def tick(self, check: SourceCheck | None = None) -> dict[str, Any] | None:
-        """A step without input, if streams became idle and take the watermark of the others; None if none is due.
+    def tick(self, check: SourceCheck | None = None, trailing: bool = True) -> dict[str, Any] | None:
+        """A step without input; None if none is due.
 
-        `check` is the last check of the sources; by default they are empty now.
+        One is due if streams became idle and take the watermark of the others, and, unless `trailing` is false, if
+        earlier steps have rounds left: it runs them all. `check` is the last check of the sources; by default they are
+        empty now.
         """
-        return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms())))
+        return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms()), trailing))
 
     def flush(self) -> dict[str, Any] | None:
         """A step without input that emits all buffered results; None if there are none."""
@@ -169,19 +163,20 @@ class StepRunner:
     def _taken_in(self, offer: Offer) -> DeltaRecord:
         return self._checkpoint.read_delta(self.manifest) or self._ingest(offer)
 
-    def _tick(self, check: SourceCheck) -> dict[str, Any] | None:
+    def _tick(self, check: SourceCheck, trailing: bool) -> dict[str, Any] | None:
         phases = Phases()
         with phases.meter.counting():
-            delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check)
+            delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check, trailing)
         due = delta is not None and delta.batch == self.manifest.batch
         return self._complete(delta, phases) if delta is not None and due else None
 
-    def _due_tick(self, check: SourceCheck) -> DeltaRecord | None:
+    def _due_tick(self, check: SourceCheck, trailing: bool) -> DeltaRecord | None:
         """The record of a step without input; None if none is due."""
         idle = self.idle = self._silence.idle(self.manifest.marks, check)
         start = self._begin(self.manifest.batch, self.manifest.planned, idle)
         raises = self._silence.raises(self.manifest.marks, start.times)
-        if not any(idle) or not (raises or self._expires(start.times) or self._release_is_due(start)):
+        silent = any(idle) and (raises or self._expires(start.times) or self._release_is_due(start))
+        if not silent and not (trailing and self._is_behind(start)):
             return None
         self._owner.require()
         self._follow_cores()
@@ -199,7 +194,7 @@ class StepRunner:
         if delta is not None:
             self._complete(delta, Phases())
         start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
-        if not self._release_is_due(start, flush=True):
+        if not self._release_is_due(start, flush=True) and not self.manifest.terms:
             return None
         phases = Phases()
         with phases.meter.counting():
@@ -225,6 +220,10 @@ class StepRunner:
             return False
         decision = self._keeper.decision(self.manifest, start.times, self._silence.no_rows, start.now_ms, flush)
         return self._keeper.is_due(self.manifest, decision)
+
+    def _is_behind(self, start: Start) -> bool:
+        """Whether rounds of earlier steps are left, or results that waited for them."""
+        return bool(self.manifest.terms) or (self._interleave > 1 and self._release_is_due(start))
 
     def _complete(self, delta: DeltaRecord, phases: Phases) -> dict[str, Any]:
         """From the delta record to the end of the step."""
@@ -317,6 +316,8 @@ class StepRunner:
             newest = newest_times(self._plan, reports)
             decision = self._keeper.decision(self.manifest, start.times, newest, start.now_ms, flush)
         delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports)
+        most = 1 if flush else self._interleave
+        delta = interleaved(self._plan, self.manifest, delta, most, self._cluster.slots)
         fixed = self._checkpoint.write_delta(delta, self.manifest)
         # If the step is already committed and its record removed, the new record has no effect.
         if self._checkpoint.is_committed(delta.step):
@@ -332,9 +333,7 @@ class StepRunner:
             return None
         if ordered is not None and ordered.summed is not None:
             return ordered.summed
-        return update_aggregate(
-            self._plan, aggregation, self._cluster, self.manifest.aggregate, delta, self._run, reports
-        )
+        return update_aggregate(self._plan, aggregation, self._cluster, self.manifest, delta, self._run, reports)
 
     def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: Sequence[ProbeReport]) -> OrderedStep | None:
         """Emit due results in order, if the query is ordered."""

@@ -6,7 +6,8 @@ every stream has reached its time. Rows of a *buffered* block that are newer tha
     Delta rows of stream i see, of a stream before i, what was admitted up to this step;
     of a stream after i, what was admitted in earlier steps.
 
-So every result is found once, by the last of its rows to be admitted.
+Blocks of later steps are invisible: the rounds of a step may run when later steps have stored rows. So every result is
+found once, by the last of its rows to be admitted.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class Admission:
 
     def starting(self, block: Block) -> tuple[int, int] | None:
         """The event times (after, until] of a block's rows that probe in this step; None if none does."""
+        if block.first_step > self.step:
+            return None
         if self.covers == "earlier":
             return ALWAYS, self.before_us if block.buffered else NEVER
         if block.last_step < self.step and not block.buffered:
@@ -49,6 +52,8 @@ class Admission:
         `before`: the block's stream comes before the delta stream.
         """
         until: int | None = NEVER
+        if block.first_step > self.step:
+            return None
         if self.covers == "earlier":
             until = self.before_us if block.buffered else NEVER
         elif before:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -86,14 +85,15 @@ class SparkCluster:
     def run(self, command: Command[R]) -> list[R]:
         """Run a job; if a worker dies in a probe, run it once more and note the calls of users' functions."""
         frame, evaluated = self._jobs.frame(command), self._jobs.evaluated(command)
+        watching = command.watching()
         try:
             return self._collect(frame, command, evaluated)
         except WorkerDied as error:
             own = any(conjunct.function is not None for conjunct in self._plan.conjuncts)
-            if not (isinstance(command, ProbeCommand) and (own or isinstance(error, RegisteredFunctionDied))):
+            if watching is None or not (own or isinstance(error, RegisteredFunctionDied)):
                 raise
         try:
-            return self._collect(frame, cast("Command[R]", replace(command, watched=True)), evaluated)
+            return self._collect(frame, watching, evaluated)
         except WorkerDied as error:
             found = noted_death(*self._locations.open_checkpoint(), command.run, command.step)
             if found is None and isinstance(error, RegisteredFunctionDied):

@@ -22,7 +22,7 @@ from braid.state.compact import from_compact, to_compact
 from braid.state.files import Files
 from braid.state.manifest import DeltaRecord, Manifest, Move
 from braid.state.manifests import Manifests, kept_records
-from braid.state.many_files import delete_all, move_all
+from braid.state.object_stores.many_files import delete_all, move_all
 from braid.state.records import read_record, write_record
 from braid.state.sweeping import unnamed_files
 

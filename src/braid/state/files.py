@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from braid.errors import CorruptStateError, StorageError
-from braid.state.exclusive import ExclusiveWriter, exclusive_writer
 from braid.state.locations import ARROW_SCHEMES, KNOWN_SCHEMES, LOCAL_SCHEMES, escaped, local_path, scheme_of
+from braid.state.object_stores.exclusive import ExclusiveWriter, exclusive_writer
 from braid.state.usage import count_read, count_record, count_write
 
 BUFFER_BYTES = 1 << 20

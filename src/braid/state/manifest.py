@@ -14,6 +14,7 @@ from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 from braid.state.slice_state import SliceState
+from braid.state.terms import Term
 from braid.state.usage import Usage
 
 
@@ -257,9 +258,9 @@ class Manifest:
     `derivation` identifies the plan that made the blocks of intermediate results, None where there are none.
     `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
-    `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices
-    still to write. `slot_seconds` are the times that the slowest slot took in each of the last steps,
-    `work_seconds` the CPU times of all slots together in the last steps with as many units.
+    `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices still to
+    write, `terms` rounds still to run. `slot_seconds` are the times that the slowest slot took in each of the last
+    steps, `work_seconds` the CPU times of all slots together in the last steps with as many units.
     """
 
     step: int
@@ -273,6 +274,7 @@ class Manifest:
     moves: tuple[Move, ...] = ()
     dropped: tuple[str, ...] = ()
     unfinished: tuple[Merge, ...] = ()
+    terms: tuple[Term, ...] = ()
     merge_paces: tuple[MergePace, ...] = ()
     slot_seconds: tuple[float, ...] = ()
     work_seconds: tuple[float, ...] = ()
@@ -307,7 +309,7 @@ class DeltaRecord:
 
     Ordered results up to `frontier_us` are emitted, or with `flush` all of them. `follows` is the run that committed
     the step before, `planned` identifies the rows that Spark planned for the batch. `ingest` is what the ingest tasks
-    of each stream used.
+    of each stream used. Fewer than `interleave` steps are unfinished after the step.
     """
 
     step: int
@@ -340,3 +342,4 @@ class DeltaRecord:
     path_shares: tuple[PathShare, ...] = ()
     follows: str = ""
     planned: str | None = None
+    interleave: int = 1

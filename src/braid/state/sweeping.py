@@ -48,6 +48,7 @@ def _named(manifest: Manifest) -> set[str]:
     """Files that the manifest needs, and those it dropped: the manifest before it needs them until the next commit."""
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= {part.file for merge in manifest.unfinished for part in merge.parts}
+    named |= {file for term in manifest.terms for file in term.exchanged}
     named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
     if manifest.aggregate is not None:
         named |= {block.file for block in manifest.aggregate.blocks}

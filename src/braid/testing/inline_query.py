@@ -24,6 +24,7 @@ from braid.engine.sinks import STAGING, FileSink
 from braid.engine.step import StepRunner
 from braid.optimizer.exchange import RequestedExchange, choose_exchange
 from braid.optimizer.strategies import Auto, Strategy
+from braid.optimizer.strategies.strategy import interleave_of
 from braid.plan.logical import LogicalPlan
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
@@ -66,14 +67,14 @@ class InlineQuery:
         self.cluster = InlineCluster(
             logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files, chosen
         )
-        layout = (Auto() if strategy is None else strategy).layout(plan, slots)
+        strategy = Auto() if strategy is None else strategy
+        layout = strategy.layout(plan, slots)
         identity = settle(identity, find, self.checkpoint)
         sink = FileSink(files, self._output, "inline")
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         require_newest(identity, find, self.checkpoint)
-        self.steps = StepRunner(
-            plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering
-        )
+        given = (plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering)
+        self.steps = StepRunner(*given, interleave=interleave_of(strategy))
 
     @property
     def last_batch(self) -> int:

@@ -14,6 +14,7 @@ from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.state.manifest import Block, DeltaRecord, Fanout, Manifest, Mark, Move
 from braid.state.records import write_record
+from braid.state.terms import Term
 from braid.state.usage import Usage
 
 LAYOUT = Layout(2, "biclique", (2, 3), (1, 1))
@@ -49,6 +50,23 @@ def test_records_come_back_as_they_were(checkpoint: Checkpoint) -> None:
     assert checkpoint.write_delta(DELTA, MANIFEST) == DELTA
     assert checkpoint.last_manifest() == MANIFEST
     assert checkpoint.read_delta(MANIFEST) == DELTA
+
+
+def test_the_exchanged_files_of_an_unfinished_term_survive_forget_and_sweep(checkpoint: Checkpoint) -> None:
+    kept, over = "aaaaaaaa-000000000003-1-s00000-0.exchanged", "aaaaaaaa-000000000003-0-s00000-0.exchanged"
+    term = Term(3, (4, None), ((1, 2), (0, 2), (0, 1)), (1, 0), 17, 1, (kept,))
+    before, after = replace(MANIFEST, terms=(term,)), replace(MANIFEST, step=6, terms=(term,))
+    for name in (kept, over, "b0.block", "b1.block"):
+        write_record(checkpoint.files, f"{checkpoint.path}/blocks/{name}", {})
+    checkpoint.write_manifest(before)
+    checkpoint.write_manifest(after)
+    checkpoint.forget(after, before)
+    assert checkpoint.last_manifest() == after, "terms are kept in snapshots and in changes"
+    assert checkpoint.sweep(after) == 1
+    assert f"blocks/{kept}" in everything(checkpoint)
+    assert f"blocks/{over}" not in everything(checkpoint)
+    checkpoint.sweep(replace(after, terms=()))
+    assert f"blocks/{kept}" not in everything(checkpoint)
 
 
 def test_what_another_run_fixed_first_counts(checkpoint: Checkpoint) -> None:

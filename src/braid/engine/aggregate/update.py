@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.aggregate_state import decide_compaction, forgettable, new_aggregate
+from braid.control.slicing.terms import oldest_watermarks
 from braid.engine.cluster import Cluster
 from braid.engine.commands import AggregateCommand, BufferedFrom
 from braid.engine.reports import AggregateReport, ProbeReport
 from braid.placement.admission import ALWAYS
 from braid.plan.aggregation import Aggregation
 from braid.plan.join import JoinPlan
-from braid.state.manifest import AggregateBlock, AggregateState, DeltaRecord
+from braid.state.manifest import AggregateBlock, AggregateState, DeltaRecord, Manifest
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def update_aggregate(
     plan: JoinPlan,
     aggregation: Aggregation,
     cluster: Cluster,
-    before: AggregateState | None,
+    manifest: Manifest,
     delta: DeltaRecord,
     run: str,
     reports: Sequence[ProbeReport],
@@ -53,7 +54,9 @@ def update_aggregate(
     """Run the job, if the step has results; otherwise nothing changes, since only results move an interval.
 
     Before the first step there is no aggregate state; then an aggregation without groups emits its values over nothing.
+    Nothing is forgotten that the results of an unfinished term may repeat.
     """
+    before = manifest.aggregate
     aggregate = before or new_aggregate(cluster.slots)
     first = before is None and aggregation.is_whole
     partials = [report.output.partial for report in reports if report.output.partial is not None]
@@ -67,7 +70,7 @@ def update_aggregate(
         partials=tuple(BufferedFrom(partial.file, ALWAYS) for partial in partials),
         compacted=decide_compaction(aggregate, sum(partial.rows for partial in partials)),
         newest_us=max([*newest, *([] if aggregate.newest_us is None else [aggregate.newest_us])], default=None),
-        forget_us=forgettable(plan, delta.watermarks),
+        forget_us=forgettable(plan, oldest_watermarks(manifest.terms, delta.watermarks)),
         first=first,
     )
     answers = cluster.run(command)

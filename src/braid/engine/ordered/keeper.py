@@ -42,13 +42,19 @@ class OrderedStep:
 
 
 class OrderKeeper:
-    """Keeps the results of one query in order."""
+    """Keeps the results of one query in order.
 
-    def __init__(self, plan: JoinPlan, cluster: Cluster, ordering: Ordering, run: str) -> None:
+    Where rounds of several steps `interleave`, the adaptive policy buffers results: what buffered rows see depends on
+    the step, so such steps run all their rounds.
+    """
+
+    def __init__(self, plan: JoinPlan, cluster: Cluster, ordering: Ordering, run: str, interleave: int = 1) -> None:
         self._plan = plan
         self._cluster = cluster
         self._ordering = ordering
         self._run = run
+        adaptive = interleave > 1 and ordering.policy == "adaptive"
+        self._deciding = replace(ordering, policy="filter-order") if adaptive else ordering
 
     def decision(
         self, manifest: Manifest, times: StepTimes, newest: Sequence[int | None], now_ms: int, flush: bool = False
@@ -56,7 +62,7 @@ class OrderKeeper:
         """The order decision of a step whose rows reach up to `newest`."""
         marks = advance_marks(manifest.marks, times, newest, now_ms)
         order_state = self.order_state(manifest)
-        decision = decide_order(self._plan, self._ordering, order_state, marks, times.idle)
+        decision = decide_order(self._plan, self._deciding, order_state, marks, times.idle)
         return replace(decision, flush=True) if flush else decision
 
     def order_state(self, manifest: Manifest) -> OrderState:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from braid.engine.commands import Command, ProbeCommand
-from braid.engine.sending.probe_parts import divide_probe, join_probe
+from braid.engine.commands import Command, ProbeCommand, RoundsCommand
+from braid.engine.sending.probe_parts import divide_probe, divide_rounds, join_probe, join_rounds
 from braid.plan.typed_json import to_text
 from braid.state.compact import compact_field, expand_field, field_types
 
@@ -31,6 +31,9 @@ def divide(command: Command[Any], slots: int) -> Division:
     if isinstance(command, ProbeCommand):
         common, own = divide_probe(command, slots)
         return Division(compressed(common), tuple(own))
+    if isinstance(command, RoundsCommand):
+        common, own = divide_rounds(command, slots)
+        return Division(compressed(common), tuple(own))
     parts, hints = command.divide(slots), field_types(type(command))
     values = {name: [getattr(part, name) for part in parts] for name in hints}
     shared = [name for name, found in values.items() if all(value is found[0] or value == found[0] for value in found)]
@@ -47,6 +50,8 @@ def open_common(kind: type[C], data: bytes) -> Callable[[bytes, int], C]:
     common = json.loads(zlib.decompress(data))
     if kind is ProbeCommand:
         return cast("Callable[[bytes, int], C]", join_probe(common))
+    if kind is RoundsCommand:
+        return cast("Callable[[bytes, int], C]", join_rounds(common))
     hints = field_types(kind)
 
     def joined(own: bytes, slot: int) -> C:

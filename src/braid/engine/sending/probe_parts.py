@@ -3,7 +3,8 @@
 All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
 blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
 slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no rows, copies and bytes,
-and the times of their family, which bound their own: a task reads both in the footers of the files.
+and the times of their family, which bound their own: a task reads both in the footers of the files. Where a job runs
+rounds of several terms, the first command is divided, and the others are common to all slots: they read its blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from braid.engine.commands import ProbeCommand
+from braid.engine.commands import ProbeCommand, RoundsCommand
 from braid.placement.units import slot_of, units_of
 from braid.plan.typed_json import from_json
 from braid.state.compact import from_compact, pack, to_compact, unpack
@@ -192,6 +193,25 @@ def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
         unread = {place for _, role, place in entries if role == PART}
         read = (block for place, block in enumerate(blocks) if place not in unread)
         return replace(command, blocks=(*shared, *read), gathers=gathers, merges=own_merges)
+
+    return joined
+
+
+def divide_rounds(command: RoundsCommand, slots: int) -> tuple[dict[str, Any], list[bytes]]:
+    """The common part, and the part of each slot."""
+    first, *others = command.probes
+    common, own = divide_probe(first, slots)
+    return {"first": common, "others": [to_compact(replace(other, blocks=())) for other in others]}, own
+
+
+def join_rounds(common: dict[str, Any]) -> Callable[[bytes, int], RoundsCommand]:
+    """The function that makes the command of a slot, from what all slots share."""
+    join_first = join_probe(common["first"])
+    others = [from_compact(ProbeCommand, other) for other in common["others"]]
+
+    def joined(own: bytes, slot: int) -> RoundsCommand:
+        first = join_first(own, slot)
+        return RoundsCommand(first.step, first.run, (first, *(other.seeing(first.blocks) for other in others)))
 
     return joined
 

@@ -302,7 +302,7 @@ class SlotLookups:
         counters.windows_skipped += spent.windows_skipped
         self._lookups[delta_stream, stream].matched += spent.matched
         self._lookups[delta_stream, stream].compared += spent.compared
-        if block.last_step < self._command.step and not block.buffered:
+        if block.last_step < self._command.admission.step and not block.buffered:
             self._earlier[delta_stream, stream].seconds += seconds
             self._earlier[delta_stream, stream].compared += spent.compared
         self._seconds[self._place(block.epoch, unit.number)] += seconds

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from braid.engine.commands import ProbeCommand
-from braid.engine.reports import MergeReport, Output, ProbeReport, UnitCounts
+from braid.engine.commands import ProbeCommand, RoundsCommand
+from braid.engine.reports import MergeReport, Output, ProbeReport, RoundsReport, UnitCounts
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookups import SlotLookups
@@ -50,8 +50,15 @@ def run_probe(task: SlotTask, command: ProbeCommand, open_sink: OpenSink) -> Pro
         return work.write_results(open_sink) if work.gives_results else work.write_exchanged()
 
 
+def run_rounds(task: SlotTask, command: RoundsCommand, open_sink: OpenSink) -> RoundsReport:
+    """A probe task with rounds of several terms."""
+    return RoundsReport(task.slot, tuple(run_probe(task, probe, open_sink) for probe in command.probes))
+
+
 def probe_name(task: SlotTask, command: ProbeCommand) -> str:
-    return task.task.file_name(command, f"{command.first_round}-s")
+    """The name of a task's files; the rounds of an earlier step have its distance, as one task may run several."""
+    earlier = command.step - command.admission.step
+    return task.task.file_name(command, f"{command.first_round}{f'.{earlier}' if earlier else ''}-s")
 
 
 class SlotProbe:

@@ -16,7 +16,7 @@ from braid.plan.join import JoinPlan
 from braid.state.files import Files
 
 # Run, step, kind and slot of a file's name.
-_NAME = re.compile(r"[^-]+-\d+-(?:\d+-)?\D*(\d+)-\d+")
+_NAME = re.compile(r"[^-]+-\d+-(?:[\d.]+-)?\D*(\d+)-\d+")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ class Strategy(Protocol):
         ...
 
 
+def interleave_of(strategy: Strategy) -> int:
+    """How many steps may be under way at once: one, unless the strategy interleaves their rounds."""
+    return int(getattr(strategy, "interleave", 1))
+
+
 def require_positive(what: str, value: object) -> None:
     """Refuse anything but a whole number of at least one."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -35,6 +35,9 @@ class TimeSliced:
     is chosen at every start by what the checkpoint says of the steps before; at the first start it is all units, as
     always for `"throughput"`.
 
+    `interleave`: how many steps may be under way at once. Above 1 a step ends before its last rounds: they run in the
+    jobs of the steps that follow, so a join of many streams needs fewer jobs.
+
     `slicing`: with `"time"` the slices of a stream are equally long, with `"count"` they are shorter while its rate is
     higher, so that none has many more rows than others.
 
@@ -45,12 +48,14 @@ class TimeSliced:
     units: int | None = None
     slices: Slices = "auto"
     goal: Goal = "latency"
+    interleave: int = 1
     slicing: SlicingKind = "time"
     adapt: Adapt = "passive"
 
     def __post_init__(self) -> None:
         if self.units is not None:
             require_positive("TimeSliced(units=...)", self.units)
+        require_positive("TimeSliced(interleave=...)", self.interleave)
         if isinstance(self.slices, Mapping):
             for name, count in self.slices.items():
                 require_positive(f"TimeSliced(slices={{{name!r}: ...}})", count)
@@ -61,6 +66,8 @@ class TimeSliced:
         _require_one_of("adapt", self.adapt, Adapt)
 
     def layout(self, plan: JoinPlan, slots: int) -> Layout:
+        if self.interleave > 1:
+            self._require_interleaving(plan)
         units = slots if self.units is None else self.units
         counts = self._counts(plan, units)
         slices = _slices(plan, counts, [min(units, count) for count in counts], units)
@@ -78,6 +85,23 @@ class TimeSliced:
     def describe(self) -> str:
         given = ((field.name, getattr(self, field.name)) for field in fields(self) if _differs(self, field))
         return f"TimeSliced({', '.join(f'{name}={value!r}' for name, value in given)})"
+
+    def _require_interleaving(self, plan: JoinPlan) -> None:
+        """Refuse plans whose rounds cannot be divided over steps."""
+        reason = None
+        in_jvm = [conjunct.written for conjunct in plan.conjuncts if conjunct.in_jvm]
+        if plan.row_based:
+            name = plan.streams[plan.row_based[0]].name
+            reason = f"the window of {name} counts rows, and which rows it has is known only while a step runs"
+        elif in_jvm:
+            reason = f"the JVM evaluates {in_jvm[0]}, in jobs of their own for every round"
+        elif plan.jvm_outputs:
+            reason = "the JVM evaluates the selection, in jobs of their own"
+        if reason is not None:
+            raise StrategyError(
+                f"{self.describe()} cannot run rounds of several steps in one job: {reason}.",
+                hint="Leave out interleave, or set it to 1: every step then runs all of its rounds.",
+            )
 
     def _counts(self, plan: JoinPlan, units: int) -> list[int]:
         """The slices of each stream's window."""

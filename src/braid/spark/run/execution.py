@@ -20,6 +20,7 @@ from braid.engine.restart.consistency import check_in_step
 from braid.engine.status import describe_running, describe_status, explain_now
 from braid.engine.step import StepRunner
 from braid.errors import BraidError, PredicateError, QueryError, TakenOverError, brief_cause
+from braid.optimizer.strategies.strategy import interleave_of
 from braid.spark.job_failures import explain_query_failure
 from braid.spark.job_tasks import count_tasks
 from braid.spark.late_rows import LateRows
@@ -79,6 +80,7 @@ class Execution:
         self._state = "starting"
         self._started = False
         self._sources: Sources | None = None
+        self._ended = time.monotonic()
         self._steps: StepRunner
         self.query: SupervisedQuery
 
@@ -96,11 +98,13 @@ class Execution:
             self._cluster.close()
             raise
         self._started = True
-        if self._may_idle:
+        trailing = interleave_of(self._job.strategy) > 1 or bool(self._steps.manifest.terms)
+        if self._may_idle or trailing:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
-        if self._job.flush_at_end and "processingTime" not in self._job.trigger and self._job.trigger:
+        ends = bool(self._job.trigger) and "processingTime" not in self._job.trigger
+        if ends and (self._job.flush_at_end or trailing):
             self._over.clear()
-            threading.Thread(target=self._flush_at_end, name="braid-end", daemon=True).start()
+            threading.Thread(target=self._finish_at_end, name="braid-end", daemon=True).start()
 
     def _recover(self) -> StepRunner:
         """The steps of the query, after those that are committed.
@@ -123,6 +127,7 @@ class Execution:
             opened.layout,
             elasticity=job.elasticity,
             ordering=job.ordering,
+            interleave=interleave_of(job.strategy),
         )
 
     @property
@@ -228,15 +233,21 @@ class Execution:
         until = time.monotonic() + timeout
         return bool(self.query.awaitTermination(timeout)) and self._over.wait(max(0.0, until - time.monotonic()))
 
-    def _flush_at_end(self) -> None:
-        """When the query has read all available rows, emit what waits."""
+    def _finish_at_end(self) -> None:
+        """When the query has read all available rows, run the rounds that are left, and emit what waits."""
         try:
             with suppress(PySparkException, Py4JError, BraidError):  # awaitTermination reports what ended the query
                 self.query.awaitTermination()
                 if not self._stopping.is_set():
-                    self.flush()
+                    self.flush() if self._job.flush_at_end else self._trail()
         finally:
             self._over.set()
+
+    def _trail(self) -> None:
+        """The step with the rounds that are left; no stream is taken for idle."""
+        with self._step.locked():
+            if self.error is None:
+                self._run_step(lambda: self._steps.tick(nothing_known(self._plan)))
 
     def _failure(self, error: Exception) -> BraidError:
         if self.error is None and self._started:  # an error at the start comes before there is a query
@@ -299,7 +310,14 @@ class Execution:
 
     def _tick(self) -> dict[str, Any] | None:
         sources = self._sources
-        return self._steps.tick(nothing_known(self._plan) if sources is None else sources.between_batches())
+        check = nothing_known(self._plan) if sources is None else sources.between_batches()
+        return self._steps.tick(check, trailing=self._is_quiet)
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether no batch is to be expected at once, which would carry the rounds that are left."""
+        waited = time.monotonic() - self._ended >= TICK_SECONDS
+        return waited and not self.query.status["isDataAvailable"]
 
     def _run_batch(self, reports: DataFrame, batch: int) -> None:
         self._cluster.take_batch(reports)
@@ -321,6 +339,7 @@ class Execution:
         except Exception as error:  # of Spark, a source or storage; the run reports it as its own
             raise self._failure(error) from brief_cause(error)
         if progress is not None:
+            self._ended = time.monotonic()
             self.progress.append({**progress, "id": self.id, "runId": self.run_id, "name": self.name})
             if progress["batchId"] % CLEANING_PERIOD == CLEANING_PERIOD - 1:
                 self.late.clean()

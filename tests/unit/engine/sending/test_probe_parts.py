@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from braid.engine.commands import ProbeCommand
+from braid.engine.commands import ProbeCommand, RoundsCommand
 from braid.engine.sending.division import divide, open_common
 from braid.placement.admission import Admission
 from braid.placement.units import slot_of, units_of
@@ -49,6 +49,22 @@ def test_a_slot_gets_new_blocks_and_those_with_rows_of_its_units() -> None:
         ["new", "all", "of 1 and 5"],
         ["new", "all", "of 2"],
         ["new", "all"],
+    ]
+
+
+def test_rounds_of_several_terms_share_the_blocks_and_each_sees_those_up_to_its_step() -> None:
+    earlier = replace(PROBE, blocks=(), merges=(), first_round=1, last_round=1, admission=Admission(2))
+    division = divide(RoundsCommand(5, "r", (PROBE, earlier)), SLOTS)
+    joined = open_common(RoundsCommand, division.common)
+    for slot, (own, alone) in enumerate(zip(division.own, parts_of(PROBE, SLOTS), strict=True)):
+        first, second = joined(own, slot).probes
+        assert first == alone
+        assert second == replace(earlier, blocks=tuple(b for b in alone.blocks if b.first_step <= 2))
+    assert [[b.file for b in joined(own, n).probes[1].blocks] for n, own in enumerate(division.own)] == [
+        ["all"],
+        ["all", "of 1 and 5"],
+        ["all"],
+        ["all"],
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from braid.errors import StorageError
 from braid.state.files import ArrowFiles, Files
-from braid.state.many_files import delete_all, move_all
+from braid.state.object_stores.many_files import delete_all, move_all
 from braid.state.usage import Meter
 
 FILES = 40
