@@ -73,8 +73,8 @@ def test_a_row_is_at_the_units_of_the_segments_that_it_may_meet(
 ) -> None:
     layout = Layout(0, "aligned", (units,), (1,), segments=(Segmenting(width, before, after),))
     for time, found in zip(times, places(layout, 0, times), strict=True):
-        expected = set(range(units))
-        if before is not None and after is not None:
+        expected = set(range(units))  # of a row that reaches a whole turn, also where that is beyond all event times
+        if before is not None and after is not None and before + after < units * width:
             first, last = max(time - before, EARLIEST_US) // width, min(time + after, LATEST_US) // width
             expected = {segment % units for segment in range(first, min(last, first + units - 1) + 1)}
         assert sorted(unit for unit, _ in found) == sorted(expected)
