@@ -8,7 +8,15 @@ from braid.api.udf import udf
 from braid.api.windows import rows, unbounded
 from braid.api.writer import Writer
 from braid.errors import BraidError
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, TimeSliced
+from braid.optimizer.strategies import (
+    AlignedRouting,
+    Auto,
+    Biclique,
+    CoordinatedRouting,
+    Matrix,
+    Partitioned,
+    TimeSliced,
+)
 
 __version__ = "0.1.0"
 
@@ -17,6 +25,7 @@ __all__ = [
     "Auto",
     "Biclique",
     "BraidError",
+    "CoordinatedRouting",
     "Join",
     "Matrix",
     "Partitioned",

@@ -15,6 +15,7 @@ from benchmarks.strategies import strategy_of
         "TimeSliced(units=3)",
         "Auto()",
         "AlignedRouting('20 seconds', units=3, master='b')",
+        "CoordinatedRouting(2, units=5)",
     ],
 )
 def test_a_strategy_is_read_from_what_it_says_of_itself(text: str) -> None:

@@ -237,6 +237,7 @@ def _random_strategy(random_: random.Random, streams: int) -> str:
             "TimeSliced(units=3, slices=2, adapt='aggressive')",
             f"TimeSliced(units={random_.randint(2, 4)}, slicing='count')",
             "AlignedRouting('3 seconds', units=3)",
+            f"CoordinatedRouting({random_.randint(2, 3)})",
             f"AlignedRouting('20 seconds', units={random_.randint(1, 4)}, master=None)",
             *(("Biclique(shape='tree')", "Biclique(units=3, shape='tree')") if streams > 2 else ()),
             *(("Biclique(units=(3, 4), groups=(3, 2))", "Matrix(rows=2, columns=3)") if streams == 2 else ()),

@@ -20,6 +20,7 @@ STRATEGIES = {
         braid.AlignedRouting,
         braid.Auto,
         braid.Biclique,
+        braid.CoordinatedRouting,
         braid.Matrix,
         braid.Partitioned,
         braid.TimeSliced,

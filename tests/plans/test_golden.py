@@ -80,6 +80,9 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "three_aligned": lambda spark: three("length(r.name) > length(s.name) AND s.x * t.x > 1")(spark).using(
         braid.AlignedRouting("90 seconds", units=4, master="s")
     ),
+    "three_coordinated": lambda spark: three("length(r.name) > length(s.name) AND s.x * t.x > 1")(spark).using(
+        braid.CoordinatedRouting(3, units=8)
+    ),
     "three_band": three("abs(r.x - s.x) < 1 AND abs(s.x - t.x) < 1"),
 }
 

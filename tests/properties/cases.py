@@ -21,7 +21,16 @@ import pyarrow as pa
 
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import RequestedExchange
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy, TimeSliced
+from braid.optimizer.strategies import (
+    AlignedRouting,
+    Auto,
+    Biclique,
+    CoordinatedRouting,
+    Matrix,
+    Partitioned,
+    Strategy,
+    TimeSliced,
+)
 from braid.plan.logical import LogicalPlan
 from braid.testing import (
     Draft,
@@ -148,7 +157,7 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     found += trees(logical_plan, chance)
     found.append(some_slices(logical_plan, chance))
     found.append(replace(some_slices(logical_plan, chance), slicing="count", adapt="aggressive"))
-    found.append(aligned(logical_plan, chance))
+    found += [aligned(logical_plan, chance), coordinated(logical_plan, chance)]
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found
@@ -159,6 +168,12 @@ def aligned(logical_plan: LogicalPlan, chance: random.Random) -> AlignedRouting:
     length = timedelta(microseconds=chance.choice((1, 3, 10, 40, 1000)))
     names = [None, *(stream.name for stream in logical_plan.streams)]
     return AlignedRouting(length, chance.randint(1, 5), chance.choice(names))
+
+
+def coordinated(logical_plan: LogicalPlan, chance: random.Random) -> CoordinatedRouting:
+    """Coordinated routing with a few copies, on as many units as are needed or more."""
+    copies = chance.choice((2, 2, 3, 5))
+    return CoordinatedRouting(copies, chance.choice((None, 2 * copies, 2 * copies + chance.randint(1, 4))))
 
 
 def some_exchange(logical_plan: LogicalPlan, chance: random.Random) -> RequestedExchange:

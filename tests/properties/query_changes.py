@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.control.ordering import Ordering
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, CoordinatedRouting, Matrix
 from braid.plan.aggregation import Function
 from tests.properties.restarts import PREDICATES, TYPES, Asked
 
@@ -190,7 +190,9 @@ def change_execution(chance: random.Random, asked: Asked) -> Change | None:
     return Change(
         replace(
             asked,
-            strategy=chance.choice((Auto(), Matrix(1, 3), Biclique((3, 1)), AlignedRouting("30 us", 3))),
+            strategy=chance.choice(
+                (Auto(), Matrix(1, 3), Biclique((3, 1)), AlignedRouting("30 us", 3), CoordinatedRouting(2))
+            ),
             policy=chance.choice((Ordering("filter-order", 0.3), Ordering("adaptive", 0.1))),
             slots=chance.randint(1, 3),
         ),

@@ -16,7 +16,7 @@ import pytest
 
 from braid.control import aggregate_state
 from braid.engine.tasks.aggregate import partials
-from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, CoordinatedRouting, Matrix, Partitioned, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.budget import seeds
@@ -104,7 +104,10 @@ def close(left: Counter[Row], right: Counter[Row]) -> bool:
 def test_every_step_emits_what_changed(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     asked, by_key, batches = random_aggregation(chance), chance.random() < 0.7, batches_of(chance)
-    keyed, others = (Partitioned(3), Biclique((2, 3), (2, 3))), (Matrix(2, 2), AlignedRouting("10 us", 3))
+    keyed, others = (
+        (Partitioned(3), Biclique((2, 3), (2, 3))),
+        (Matrix(2, 2), AlignedRouting("10 us", 3), CoordinatedRouting(2)),
+    )
     strategy: Strategy = chance.choice(keyed if by_key else others)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     summed = InlineQuery(

@@ -19,7 +19,7 @@ from braid.engine.restart.correction import take_over
 from braid.engine.restart.fingerprint import fingerprint
 from braid.errors import PredicateError, RestartError
 from braid.optimizer.build import build_plan
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Strategy
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, CoordinatedRouting, Matrix, Strategy
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.budget import seeds
@@ -92,7 +92,7 @@ class Life:
 
     def _strategy(self, query: Corrected) -> Strategy:
         choices: list[Strategy] = [Auto(), Biclique(3), Biclique(2, 2) if _keyed(query) else Biclique(2)]
-        choices.append(AlignedRouting("20 us", 3))
+        choices += [AlignedRouting("20 us", 3), CoordinatedRouting(2)]
         if len(query.streams) == 2:
             choices.append(Matrix(2, 2))
         elif all(stream.window_rows is None for stream in query.streams):

@@ -16,7 +16,7 @@ import pytest
 
 from braid.engine.commands import IngestCommand
 from braid.engine.reports import IngestReport
-from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Auto, Biclique, CoordinatedRouting, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
 from braid.plan.logical import LogicalPlan
 from braid.state.blocks import BlockReader
@@ -25,7 +25,13 @@ from braid.testing.expressions import equal, less_or_equal
 
 R, S = "r", "s"
 SLOTS, KEY = 4, 7
-FOR_ANY_PREDICATE: list[Strategy] = [Auto(), Biclique((2, 2)), Matrix(2, 3), AlignedRouting("5 us", 3)]
+FOR_ANY_PREDICATE: list[Strategy] = [
+    Auto(),
+    Biclique((2, 2)),
+    Matrix(2, 3),
+    AlignedRouting("5 us", 3),
+    CoordinatedRouting(2),
+]
 STRATEGIES: list[Strategy] = [
     *FOR_ANY_PREDICATE,
     Partitioned(3),

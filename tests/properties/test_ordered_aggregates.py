@@ -16,7 +16,7 @@ from braid.control import aggregate_state, ordering, releasing
 from braid.control.ordering import Ordering
 from braid.engine.tasks.aggregate import partials
 from braid.engine.tasks.ordered import buffering, release
-from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, CoordinatedRouting, Matrix, Partitioned, Strategy
 from braid.plan.join import RESULT_TIME
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
@@ -150,7 +150,8 @@ def published(table: pa.Table) -> list[Row]:
 
 
 def some_strategy(chance: random.Random) -> Strategy:
-    return chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)), Matrix(2, 2), AlignedRouting("10 us", 3)))
+    with_copies = (Matrix(2, 2), AlignedRouting("10 us", 3), CoordinatedRouting(2))
+    return chance.choice((Partitioned(3), Biclique((2, 3), (2, 3)), *with_copies))
 
 
 @pytest.mark.parametrize("seed", PLAIN)

@@ -27,7 +27,7 @@ from braid.engine.tasks.task import Task
 from braid.kernels import sizes
 from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.build import build_plan
-from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, CoordinatedRouting, Matrix, Strategy
 from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.state.blocks import BlockReader, BlockWriter
@@ -135,6 +135,7 @@ CASES: dict[str, tuple[Callable[[], Draft], Strategy | None]] = {
     "equality": (equality, None),
     "copies in a matrix": (equality, Matrix(2, 2)),
     "copies in segments": (equality, AlignedRouting("1 second", 3)),
+    "copies of all segments": (equality, CoordinatedRouting(2)),
     "tiles": (band, None),
     "text compared": (text, None),
     "a function": (function, None),

@@ -24,7 +24,17 @@ from braid.state.files import LocalFiles
 from braid.state.manifest import Manifest
 from braid.testing import FailingFiles, Fate, InjectedCrash, InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, aligned, interleaved, make_case, results_of, some_exchange, strategies, trees
+from tests.properties.cases import (
+    Case,
+    aligned,
+    coordinated,
+    interleaved,
+    make_case,
+    results_of,
+    some_exchange,
+    strategies,
+    trees,
+)
 from tests.recovery.many_slots import as_with_many_slots
 
 SINGLE = seeds(5000, 5)
@@ -174,7 +184,7 @@ def test_a_crash_at_any_write_of_a_tree_loses_and_repeats_nothing(seed: int, tmp
     crash_everywhere(begun)
 
 
-@pytest.mark.parametrize("routing", [aligned])
+@pytest.mark.parametrize("routing", [aligned, coordinated])
 @pytest.mark.parametrize("seed", COPIED)
 def test_a_crash_at_any_write_of_rows_with_copies_loses_and_repeats_nothing(
     seed: int, routing: Callable[[LogicalPlan, random.Random], Strategy], tmp_path: Path

@@ -118,7 +118,7 @@ class Join:
             raise QueryError(
                 f".using needs a strategy, but got {strategy!r}.",
                 hint="Pass braid.Auto(), braid.Partitioned(...), braid.Biclique(...), braid.TimeSliced(...), "
-                "braid.Matrix(...) or braid.AlignedRouting(...).",
+                "braid.Matrix(...), braid.AlignedRouting(...) or braid.CoordinatedRouting(...).",
             )
         return replace(self, strategy=strategy)
 

@@ -76,6 +76,16 @@ class IngestCommand(Command[IngestReport]):
 
 
 @dataclass(frozen=True)
+class Visit:
+    """Rows of a delta stream look up the rows of a stream at this unit and route, and no other copies of them."""
+
+    delta_stream: int
+    stream: int
+    unit: int
+    route: int
+
+
+@dataclass(frozen=True)
 class ProbeCommand(Command[ProbeReport]):
     """Run rounds `first_round` to `last_round` of every probe order of a term, in `step`.
 
@@ -83,7 +93,8 @@ class ProbeCommand(Command[ProbeReport]):
     round. `blocks` are what is probed, and what probes: the live blocks and the step's own. The first job gathers: a
     slot reads the rows of its units in the ingest files of `gathers`, and stores them as its own block. `exchanged` are
     the files of the previous round; `admission` says which rows start and what they see; `sort_orders` says how rows
-    are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `watched`: note the calls of
+    are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `visits` are the copies that are
+    looked up, where a step has chosen them. `watched`: note the calls of
     users' functions, in a job that is retried because a worker died.
     """
 
@@ -102,6 +113,7 @@ class ProbeCommand(Command[ProbeReport]):
     check_order: tuple[int, ...] = ()
     rank_indexes: tuple[RankIndexFile, ...] = ()
     gathers: tuple[Merge, ...] = ()
+    visits: tuple[Visit, ...] = ()
     aggregate_parts: int = 0
     watched: bool = False
 

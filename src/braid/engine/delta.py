@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from braid.control.covering import decide_covers
 from braid.control.idleness import SourceCheck
+from braid.control.keeping import split_expired
 from braid.control.layouts import Spread
 from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
@@ -14,7 +17,7 @@ from braid.control.ranging import decide_ranges
 from braid.control.skew import add_counts
 from braid.control.slicing.terms import frontier_before, term_of, unfinished_after
 from braid.control.watermarks import StepTimes
-from braid.engine.ordered.keeper import arrival_logs_of, arrivals_of
+from braid.engine.ordered.keeper import admission_of, arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
 from braid.optimizer.check_orders import choose_check_order
@@ -98,7 +101,7 @@ def delta_of(
         follows=identity_of(manifest),
         planned=start.planned,
     )
-    return delta if decision is None else _with_decision(delta, decision, reports)
+    return _with_covers(plan, manifest, delta if decision is None else _with_decision(delta, decision, reports))
 
 
 def interleaved(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, most: int, slots: int) -> DeltaRecord:
@@ -141,6 +144,7 @@ def for_storage_of(
     layouts = (delta.layout, *older) if delta.layout.epoch > manifest.layout.epoch else (*older, delta.layout)
     join_orders = _join_orders(in_shape(plan, tree), manifest)
     delta = replace(delta, layout=layout, join_orders=join_orders, key_counts=(), number_samples=(), path_shares=())
+    delta = replace(delta, covers=())  # no row is stored under the new layout yet
     return replace(manifest, layouts=layouts), replace(delta, sort_orders=(SortOrder(),) * len(plan.streams))
 
 
@@ -179,6 +183,18 @@ def _ingested(report: IngestReport, block: WrittenBlock, step: int, start: Start
         choices=start.sort_orders[report.stream].choices,
         copies=report.copies,
     )
+
+
+def _with_covers(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord) -> DeltaRecord:
+    """The record with the copies that its lookups visit, where its layout leaves a choice."""
+    if delta.layout.kind != "coordinated":
+        return delta
+    began = time.thread_time()
+    shape = in_shape(plan, manifest.layout.tree)
+    live = (*split_expired(shape, manifest, delta.watermarks)[0], *delta.blocks)
+    known = manifest.unit_pairs if manifest.layout.epoch == delta.layout.epoch else ()
+    covers = decide_covers(plan, delta.layout, live, admission_of(delta, manifest), known)
+    return replace(delta, covers=covers, covering_seconds=time.thread_time() - began)
 
 
 def _with_decision(delta: DeltaRecord, decision: OrderDecision, reports: Reports) -> DeltaRecord:

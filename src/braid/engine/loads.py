@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from braid.control.covering import DECAY
 from braid.engine.reports import UnitCounts
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import units_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Load
+from braid.state.manifest import Load, Manifest
 
 
 def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[UnitCounts]) -> tuple[Load, ...]:
@@ -35,6 +36,18 @@ def subgroup_loads(plan: JoinPlan, layouts: Sequence[Layout], counts: Iterable[U
             for group in successors:
                 loads[stream, group] += unit.stored_bytes / len(successors)
     return tuple(Load(stream, group, round(size)) for (stream, group), size in sorted(loads.items()))
+
+
+def unit_pairs(before: Manifest, layout: Layout, counts: Iterable[UnitCounts]) -> tuple[float, ...]:
+    """The pairs that each unit compared, where lookups choose among copies; those of earlier steps decay."""
+    if layout.kind != "coordinated":
+        return ()
+    known = before.unit_pairs if before.layout.epoch == layout.epoch else ()
+    pairs = [DECAY * found for found in known or (0.0,) * layout.units[0]]
+    for unit in counts:
+        if unit.epoch == layout.epoch:
+            pairs[unit.unit] += unit.compared
+    return tuple(round(found, 1) for found in pairs)
 
 
 @lru_cache(maxsize=16)

@@ -11,7 +11,7 @@ from braid.control.slicing.balancing import with_loads
 from braid.control.slicing.smoothing import with_densities
 from braid.control.watermarks import StepTimes, advance_marks
 from braid.engine.compaction import merge_times, slot_times
-from braid.engine.loads import subgroup_loads
+from braid.engine.loads import subgroup_loads, unit_pairs
 from braid.engine.ordered.keeper import OrderedStep, marks_after_flush, with_pending_rows
 from braid.engine.probe import LookedUp, layouts_of
 from braid.optimizer.trees import derivation
@@ -52,6 +52,7 @@ def next_manifest(
         aggregate=before.aggregate,
         order_state=before.order_state,
         slice_state=_slice_state(plan, before, delta, looked),
+        unit_pairs=unit_pairs(before, delta.layout, looked.found.units),
         loads=subgroup_loads(plan, layouts, looked.found.units) or before.loads,
         pressures=delta.pressures,
         checked_ms=delta.checked_ms,

@@ -6,14 +6,14 @@ A step runs terms: its own, and the rounds that are left of earlier ones (`round
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
 from braid.control.keeping import continued_merges, decide_rewrites, split_expired
 from braid.control.slicing.terms import jobs_of, term_of
 from braid.engine.cluster import Cluster
-from braid.engine.commands import ProbeCommand
+from braid.engine.commands import ProbeCommand, Visit
 from braid.engine.compaction import Compacted, compacted_by, given_up
 from braid.engine.ordered.keeper import admission_of
 from braid.engine.rounds import Found, TermRounds, run_jobs
@@ -21,7 +21,7 @@ from braid.optimizer.trees import derivation, in_shape, rebuild_orders
 from braid.placement.admission import Admission
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
+from braid.state.manifest import Block, Cover, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
 from braid.state.terms import Term
 
@@ -123,8 +123,8 @@ def _run_terms(
 def _earlier_command(command: ProbeCommand, term: Term, layouts: tuple[Layout, ...]) -> ProbeCommand:
     """The command of a term of an earlier step: it sees the blocks up to that step, whose rows were all admitted."""
     orders, admission = term.join_orders, Admission(term.step)
-    earlier = replace(command, layouts=layouts, join_orders=orders, admission=admission, merges=(), gathers=())
-    return earlier.seeing(command.blocks)
+    earlier = replace(command, layouts=layouts, join_orders=orders, admission=admission)
+    return replace(earlier, merges=(), gathers=(), visits=()).seeing(command.blocks)
 
 
 def _layouts_before(manifest: Manifest, blocks: Sequence[Block]) -> tuple[Layout, ...]:
@@ -195,8 +195,17 @@ def _probe_command(
         admission=admission_of(delta, manifest),
         sort_orders=delta.sort_orders,
         check_order=delta.check_order,
+        visits=tuple(_visits(delta.covers)),
         aggregate_parts=aggregate.parts,
     )
+
+
+def _visits(covers: Sequence[Cover]) -> Iterator[Visit]:
+    """What the lookups of a step visit, by its covers."""
+    for cover in covers:
+        for route, unit in enumerate(cover.units):
+            if unit >= 0:
+                yield Visit(cover.delta_stream, cover.stream, unit, route)
 
 
 def rebuild_intermediate(plan: JoinPlan, cluster: Cluster, command: ProbeCommand, delta: DeltaRecord) -> Found:

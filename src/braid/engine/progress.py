@@ -12,6 +12,7 @@ from braid.control.skew import hot_keys
 from braid.engine.probe import LookedUp
 from braid.engine.reports import ProbeReport
 from braid.plan.instants import iso_time
+from braid.plan.typed_json import to_text
 from braid.state.manifest import DeltaRecord, Manifest
 from braid.state.usage import Meter, Usage
 
@@ -81,6 +82,7 @@ def step_progress(
         "idle": [name for name, asleep in zip(names, delta.idle, strict=True) if asleep],
         "durationMs": phases.milliseconds(),
         **_usage(names, delta.ingest, used),
+        "routing": _routing(delta, used),
         "processedRowsPerSecond": round(rows / max(phases.elapsed(), 1e-9), 1),
         "strategy": manifest.layout.kind,
         "units": _units(reports, manifest),
@@ -106,13 +108,21 @@ def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage])
     return {
         "taskSeconds": {phase: round(usage.seconds, 6) for phase, usage in tasks.items()},
         "cpuSeconds": {phase: round(usage.cpu, 6) for phase, usage in tasks.items()},
-        "routing": {"cpuSeconds": round(sum(usage.placing for usage in tasks.values()), 6)},
         "openingCpuSeconds": round(tasks["probe"].opening, 6),
         "ingestCpuSeconds": {name: round(usage.cpu, 6) for name, usage in zip(names, ingest, strict=True)},
         "bytesMoved": sum(usage.moved_bytes for usage in tasks.values()),
         "segmentReads": {"total": reads, "largestSlot": largest},
         "storeReads": sum(usage.store_reads for usage in tasks.values()),
         "storeWrites": sum(usage.store_writes for usage in tasks.values()),
+    }
+
+
+def _routing(delta: DeltaRecord, used: Sequence[Usage]) -> dict[str, Any]:
+    """What it took to choose the units that store rows and that lookups visit, and the bytes of what was recorded."""
+    placing = sum(usage.placing for usage in (*delta.ingest, *used))
+    return {
+        "cpuSeconds": round(placing + delta.covering_seconds, 6),
+        "metadataBytes": len(to_text(delta.covers)) if delta.covers else 0,
     }
 
 

@@ -7,6 +7,7 @@ each stream, in the order of the join.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from braid.plan.layout import Layout, Segmenting
@@ -16,6 +17,8 @@ def copies(layout: Layout, stream: int) -> float:
     """The number of units that store a row of the stream, on average over its event time."""
     if layout.kind == "aligned":
         return _aligned_copies(layout.segments[stream], layout.units[0])
+    if layout.kind == "coordinated":
+        return layout.segments[stream].copies
     return layout.units[1 - stream] if layout.kind == "matrix" else 1
 
 
@@ -37,8 +40,8 @@ def sent_bytes(layout: Layout, rates: Sequence[float]) -> float:
     """Bytes that reach units, to be stored or to probe (equations 5 and 6).
 
     In a biclique a row is stored at one unit and probes a subgroup of every other side; with time slices it probes the
-    units of a ring. In other layouts it probes where it is stored. For more than two streams only the first lookup of
-    each new row counts.
+    units of a ring, with coordinated routing a smallest cover of the units. In other layouts it probes where it is
+    stored. For more than two streams only the first lookup of each new row counts.
     """
     return sum(rate * (copies(layout, stream) + visited_units(layout, stream)) for stream, rate in enumerate(rates))
 
@@ -48,6 +51,8 @@ def visited_units(layout: Layout, stream: int) -> float:
     if layout.kind == "time_sliced":
         rings = [slicing.units for other, slicing in enumerate(layout.slices) if other != stream]
         return sum(rings) / len(rings)
+    if layout.kind == "coordinated":
+        return math.ceil(layout.units[0] / layout.segments[stream].copies)
     if layout.kind != "biclique":
         return 0.0
     visits = [layout.units[other] / layout.groups[other] for other in range(len(layout.units)) if other != stream]

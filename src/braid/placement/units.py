@@ -8,6 +8,7 @@ Time-sliced: one route for everything, and the slice of a row's event time says 
 Matrix: a route per unit again, but a row is stored in all units of a row or of a column, so that any two rows of the
 two streams meet in exactly one.
 Aligned: a row is stored at every unit where it may meet a row of the master stream (`segments.py`).
+Coordinated: a row is stored at several units, and a step decides which of them is visited for each class of segments.
 
 Between two layouts that place by the same key, a row visits the routes that may contain its key. Between other layouts
 routes are not related, and every row visits every row; only the primary copy of a row is visited.
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from braid.kernels.keys import Keys, buckets
 from braid.placement.ranges import routes_by_number
-from braid.placement.segments import aligned_places
+from braid.placement.segments import aligned_places, coordinated_places
 from braid.placement.slices import slice_units
 from braid.plan.layout import Layout
 from braid.state.blocks import Segment
@@ -71,6 +72,8 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
         return tuple(Unit(n, n, every, (0,)) for n in range(layout.units[0]))
     if layout.kind == "aligned":
         return tuple(Unit(n, n, every, routes_at(layout, n)) for n in range(layout.units[0]))
+    if layout.kind == "coordinated":
+        return tuple(Unit(n, n, every, _classes_at(layout, n)) for n in range(layout.units[0]))
     return tuple(Unit(n, n, every, (n,)) for n in range(math.prod(layout.units)))
 
 
@@ -108,6 +111,8 @@ def store_at(
         return Placed(slice_units(layout, stream, _needed(numbers)), np.zeros(rows, np.int64))
     if layout.kind == "aligned":
         return Placed(*aligned_places(layout, stream, _needed(numbers)))
+    if layout.kind == "coordinated":
+        return Placed(*coordinated_places(layout, stream, _needed(numbers)))
     sequence = np.arange(rows, dtype=np.int64) if hashes is None else hashes & HASH_BITS
     sequence += salt
     if layout.kind == "matrix":
@@ -134,7 +139,7 @@ def subgroups_of(layout: Layout, stream: int, keys: Keys) -> Numbers:
 
 def is_primary(layout: Layout, stream: int, unit: int, route: int) -> bool:
     """Whether a stream's rows at this unit, under this route, are the primary copies."""
-    if layout.kind == "aligned":
+    if layout.kind in ("aligned", "coordinated"):
         return unit == route
     if layout.kind != "matrix":
         return True
@@ -186,8 +191,8 @@ def units_by_slot(layout: Layout, streams: int, slots: int) -> tuple[tuple[Unit,
 @lru_cache(maxsize=64)
 def routes_stay_local(layout: Layout, streams: int, slots: int) -> bool:
     """Whether all units of each route share a slot, so that probe rounds need no exchange."""
-    if layout.ranges is not None:
-        return slots == 1  # rows near a boundary visit the neighbouring range
+    if layout.ranges is not None or layout.kind == "coordinated":
+        return slots == 1  # rows near a boundary visit the neighbouring range; or every row every class
     places: dict[int, set[int]] = {}
     for unit in units_of(layout, streams):
         for route in unit.routes:
@@ -206,6 +211,12 @@ def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
                 own = (group,) if group < groups - 1 else (group, groups)
             units.append(Unit(first + rank, rank, (stream,), own, group, index))
     return tuple(units)
+
+
+def _classes_at(layout: Layout, unit: int) -> tuple[int, ...]:
+    """The classes of segments that a unit of a coordinated layout stores."""
+    most = max(segmenting.copies for segmenting in layout.segments)
+    return tuple((unit - place) % layout.units[0] for place in range(most))
 
 
 def _places(layout: Layout, stream: int) -> list[tuple[int, int]]:

@@ -289,6 +289,10 @@ def _units(layout: Layout) -> str:
         return f"{layout.units[0]} units with time slices of every stream: {longest}{rings}{adapted}"
     if layout.kind == "aligned":
         return _aligned(layout)
+    if layout.kind == "coordinated":
+        widths = ", ".join(brief_us(segmenting.width_us) for segmenting in layout.segments)
+        stored = f"every row is stored {layout.segments[0].copies} times"
+        return f"{layout.units[0]} units with segments by stream of {widths}; {stored}"
     groups = ", ".join(map(str, layout.groups))
     routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
     if layout.ranges is not None:

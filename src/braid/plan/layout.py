@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned"]
+Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned", "coordinated"]
 Goal = Literal["latency", "throughput"]
 """What the lengths of rings are chosen for: results soon after their last row, or as many rows a second as possible."""
 SlicingKind = Literal["time", "count"]
@@ -36,13 +36,15 @@ class Slicing:
 class Segmenting:
     """The segments of a stream: intervals of event time of `width_us`, dealt in turn to the units.
 
-    A row is at the unit of its segment. It is also at the units of all segments from `before_us` before its event time
-    to `after_us` after it; None: no limit, so at every unit.
+    A row is at the unit of its segment. In an aligned layout it is also at the units of all segments from `before_us`
+    before its event time to `after_us` after it; None: no limit, so at every unit. In a coordinated layout it is at
+    `copies` units, its own and those that follow.
     """
 
     width_us: int
     before_us: int | None = 0
     after_us: int | None = 0
+    copies: int = 1
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Layout:
     units, so in one epoch the slices may change from step to step.
     `aligned`: `units[0]` units, each storing segments of event time of a master stream, and the rows of all other
     streams that may join them; `segments` says which.
+    `coordinated`: `units[0]` units; every segment of event time of every stream is stored at several of them.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
@@ -106,7 +109,7 @@ class Layout:
     @property
     def has_copies(self) -> bool:
         """Whether it stores rows at several units."""
-        return self.kind in ("matrix", "aligned")
+        return self.kind in ("matrix", "aligned", "coordinated")
 
     @property
     def has_ranges(self) -> bool:

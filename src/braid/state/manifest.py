@@ -252,6 +252,15 @@ class AggregateState:
 
 
 @dataclass(frozen=True)
+class Cover:
+    """The unit that rows of `delta_stream` visit for each class of segments of `stream`; -1: none, it has no rows."""
+
+    delta_stream: int
+    stream: int
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The committed state after `step`; `batch` is the newest Spark batch it contains (-1: none).
 
@@ -260,7 +269,8 @@ class Manifest:
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
     `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices still to
     write, `terms` rounds still to run. `slot_seconds` are the times that the slowest slot took in each of the last
-    steps, `work_seconds` the CPU times of all slots together in the last steps with as many units.
+    steps, `work_seconds` the CPU times of all slots together in the last steps with as many units. `unit_pairs` are
+    those that each unit compared, where lookups choose among copies; they decay from step to step.
     """
 
     step: int
@@ -282,6 +292,7 @@ class Manifest:
     check_costs: tuple[CheckCost, ...] = ()
     aggregate: AggregateState | None = None
     loads: tuple[Load, ...] = ()
+    unit_pairs: tuple[float, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
     order_state: OrderState | None = None
@@ -309,7 +320,8 @@ class DeltaRecord:
 
     Ordered results up to `frontier_us` are emitted, or with `flush` all of them. `follows` is the run that committed
     the step before, `planned` identifies the rows that Spark planned for the batch. `ingest` is what the ingest tasks
-    of each stream used. Fewer than `interleave` steps are unfinished after the step.
+    of each stream used. Fewer than `interleave` steps are unfinished after the step. `covers` say which copies lookups
+    visit, and choosing them took `covering_seconds`.
     """
 
     step: int
@@ -340,6 +352,8 @@ class DeltaRecord:
     number_samples: tuple[NumberSample, ...] = ()
     sort_orders: tuple[SortOrder, ...] = ()
     path_shares: tuple[PathShare, ...] = ()
+    covers: tuple[Cover, ...] = ()
+    covering_seconds: float = 0.0
     follows: str = ""
     planned: str | None = None
     interleave: int = 1

@@ -59,6 +59,7 @@ def test_strategy_and_units_may_change_at_every_restart(feed: Callable[..., Feed
         braid.Matrix(2, 3),
         braid.TimeSliced(units=2, slices={"o": 1, "q": 4}, slicing="count", adapt="aggressive"),
         braid.AlignedRouting("3 seconds", units=3),
+        braid.CoordinatedRouting(2),
         braid.Matrix(3, 2),
         braid.AlignedRouting("20 seconds", units=2, master="q"),
         braid.Partitioned(units=5),

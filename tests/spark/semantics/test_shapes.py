@@ -40,6 +40,7 @@ STRATEGIES = (
     braid.Biclique(units=2, shape="tree"),
     braid.TimeSliced(units=3),
     braid.AlignedRouting("2 seconds", units=3),
+    braid.CoordinatedRouting(2, units=5),
 )
 
 
@@ -79,6 +80,7 @@ def test_three_streams_in_every_shape(feed: Callable[..., Feed], shape: str, str
         braid.Biclique(units=(2, 1, 2, 1), shape="tree"),
         braid.TimeSliced(units=3, slices={"a": 1, "c": 2}, slicing="count", adapt="aggressive"),
         braid.AlignedRouting("1 second", units=3, master="c"),
+        braid.CoordinatedRouting(3),
         braid.Auto(),
     ],
     ids=str,

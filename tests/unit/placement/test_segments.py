@@ -9,13 +9,14 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.errors import DurationError, StrategyError
 from braid.optimizer.build import build_plan
 from braid.optimizer.spreading import copies, sent_bytes, stored_bytes
-from braid.optimizer.strategies import AlignedRouting
+from braid.optimizer.strategies import AlignedRouting, CoordinatedRouting
+from braid.placement.segments import classes_between
 from braid.placement.units import is_primary, routes_stay_local, store_at, units_of
 from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.plan.join import JoinPlan
@@ -61,6 +62,7 @@ def test_the_rows_of_a_result_are_together_at_the_unit_of_its_master_row(seed: i
         assert set.intersection(*units) == units[master]
 
 
+@settings(deadline=None)
 @given(
     times=st.lists(st.integers(EARLIEST_US, LATEST_US), min_size=1, max_size=20),
     width=st.integers(1, 10**12),
@@ -121,3 +123,59 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         AlignedRouting("soon")
     with pytest.raises(StrategyError, match="no stream named 'x', only s0, s1"):
         AlignedRouting("1 second", master="x").layout(plan_with(1, 1), 2)
+
+
+@settings(deadline=None)
+@given(
+    times=st.lists(st.integers(EARLIEST_US, LATEST_US), min_size=1, max_size=20),
+    width=st.integers(1, 10**12),
+    copies=st.integers(2, 9),
+    more=st.integers(0, 5),
+)
+def test_a_row_is_at_the_units_of_its_class_and_those_that_follow(
+    times: list[int], width: int, copies: int, more: int
+) -> None:
+    units = 2 * copies + more
+    layout = Layout(0, "coordinated", (units,), (1,), segments=(Segmenting(width, copies=copies),))
+    for time, found in zip(times, places(layout, 0, times), strict=True):
+        own = time // width % units
+        assert found == [((own + place) % units, own) for place in range(copies)]
+        assert [unit for unit, route in found if is_primary(layout, 0, unit, route)] == [own]
+        assert all(route in units_of(layout, 2)[unit].routes for unit, route in found)
+
+
+@settings(deadline=None)
+@given(first=st.integers(-(10**6), 10**6), length=st.integers(0, 10**4), width=st.integers(1, 500))
+def test_the_classes_of_an_interval_are_those_of_its_times(first: int, length: int, width: int) -> None:
+    layout = Layout(0, "coordinated", (7,), (1,), segments=(Segmenting(width, copies=3),))
+    found = classes_between(layout, 0, first, first + length).tolist()
+    assert len(found) == len(set(found))
+    assert set(found) == {time // width % 7 for time in range(first, first + length + 1)}
+
+
+def test_coordinated_routing_exchanges_rows_unless_there_is_one_slot() -> None:
+    layout = CoordinatedRouting(2, 5).layout(plan_with(100, 100, 100), slots=3)
+    assert [routes_stay_local(layout, 3, slots) for slots in (1, 2, 5)] == [True, False, False]
+
+
+def test_coordinated_routing_stores_copies_and_sends_to_a_cover() -> None:
+    layout = CoordinatedRouting(3, 8).layout(plan_with(6_400, None), slots=2)
+    assert [segmenting.width_us for segmenting in layout.segments] == [100, 100]
+    assert CoordinatedRouting(3).layout(plan_with(None, None), 2).segments[0].width_us == 1_000_000
+    assert stored_bytes(layout, (10.0, 10.0)) == 60.0
+    assert sent_bytes(layout, (10.0, 10.0)) == 2 * 10.0 * (3 + 3)
+
+
+def test_by_default_there_are_units_for_all_slots_and_twice_the_copies() -> None:
+    assert CoordinatedRouting(3).layout(plan_with(1, 1), slots=2).units == (6,)
+    assert CoordinatedRouting(3).layout(plan_with(1, 1), slots=9).units == (9,)
+
+
+def test_numbers_of_copies_that_make_no_sense_are_refused() -> None:
+    for number in (1, 10):
+        with pytest.raises(StrategyError, match="must be from 2 to 9"):
+            CoordinatedRouting(number)
+    with pytest.raises(StrategyError, match="a whole number of at least 1, not '2'"):
+        CoordinatedRouting("2")  # type: ignore[arg-type]  # that is what is tested
+    with pytest.raises(StrategyError, match="3 copies need at least 6 units"):
+        CoordinatedRouting(3, 5)

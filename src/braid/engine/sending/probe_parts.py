@@ -2,9 +2,10 @@
 
 All slots get the blocks whose rows start, those without known units, and what else the command says. A slot gets the
 blocks with rows of its units. Those of one *family* differ only in slot and attempt: the families are common, and a
-slot's part has two numbers for each of its blocks, and its merges. In the parts blocks have no rows, copies and bytes,
-and the times of their family, which bound their own: a task reads both in the footers of the files. Where a job runs
-rounds of several terms, the first command is divided, and the others are common to all slots: they read its blocks.
+slot's part has two numbers for each of its blocks, its merges, and its visits. In the parts blocks have no rows, copies
+and bytes, and the times of their family, which bound their own: a task reads both in the footers of the files. Where a
+job runs rounds of several terms, the first command is divided, and the others are common to all slots: they read its
+blocks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from braid.engine.commands import ProbeCommand, RoundsCommand
+from braid.engine.sending.visit_parts import read_visits, visit_parts
 from braid.placement.units import slot_of, units_of
 from braid.plan.typed_json import from_json
 from braid.state.compact import from_compact, pack, to_compact, unpack
@@ -125,16 +127,18 @@ def divide_probe(command: ProbeCommand, slots: int) -> tuple[dict[str, Any], lis
     own, bases = _own_parts(rows, counts)
     heads = list(dict.fromkeys(_head(merge) for merge in command.merges))
     common = {
-        "command": to_compact(replace(command, blocks=(), merges=(), gathers=())),
+        "command": to_compact(replace(command, blocks=(), merges=(), gathers=(), visits=())),
         "shared": pack(Block, shared, ("rows", "size", "copies")),
         "families": families.all(bases),
         "heads": heads,
+        "visits": bool(command.visits),
         "gathers": [_with_places(gather, shared) for gather in command.gathers],
         "merges": [
             [number, *found] for number, merge in enumerate(command.merges) if (found := _with_places(merge, shared))[1]
         ],
     }
-    return common, _with_merges(own, command.merges, heads, merged)
+    parts = _with_merges(own, command.merges, heads, merged)
+    return common, [first + rest for first, rest in zip(visit_parts(command, slots), parts, strict=True)]
 
 
 def _with_merges(
@@ -174,7 +178,8 @@ def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
     merges = {number: _merge_of(entry, shared) for number, *entry in common["merges"]}
 
     def joined(own: bytes, slot: int) -> ProbeCommand:
-        blocks, spans, entries = _read_own(own, families, slot)
+        visits, rest = read_visits(own) if common["visits"] else ((), own)
+        blocks, spans, entries = _read_own(rest, families, slot)
         found = dict(merges)
         for number, head, first, last, slices in spans:
             found.setdefault(number, replace(heads[head], number=number, first=first, last=last, slices=slices))
@@ -192,7 +197,7 @@ def join_probe(common: dict[str, Any]) -> Callable[[bytes, int], ProbeCommand]:
         )
         unread = {place for _, role, place in entries if role == PART}
         read = (block for place, block in enumerate(blocks) if place not in unread)
-        return replace(command, blocks=(*shared, *read), gathers=gathers, merges=own_merges)
+        return replace(command, blocks=(*shared, *read), gathers=gathers, merges=own_merges, visits=visits)
 
     return joined
 

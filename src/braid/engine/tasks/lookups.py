@@ -155,9 +155,12 @@ class SlotLookups:
         """Bytes of probing rows sent to each of this slot's units; other layouts store them where they probe."""
         layout = self._command.layouts[-1]
         sent: dict[tuple[int, int], int] = defaultdict(int)
-        for probe_order, probe, entry in self._entering() if layout.kind in ("biclique", "time_sliced") else ():
+        sends = layout.kind in ("biclique", "time_sliced", "coordinated")
+        for probe_order, probe, entry in self._entering() if sends else ():
             side = self.plan.members(probe.stream)[0]
             for unit in (unit for unit in self._owned[layout.epoch].values() if side in unit.streams):
+                if not self._targets.receives(probe_order.delta_stream, probe.stream, unit.number):
+                    continue
                 for arriving in self._arrivals.segments(probe_order, entry, wanted_by(layout, side, unit)):
                     sent[layout.epoch, unit.number] += arriving.segment.length
         return sent

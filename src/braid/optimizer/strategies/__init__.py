@@ -5,6 +5,7 @@ from __future__ import annotations
 from braid.optimizer.strategies.aligned_routing import AlignedRouting
 from braid.optimizer.strategies.auto import Auto
 from braid.optimizer.strategies.biclique import Biclique
+from braid.optimizer.strategies.coordinated_routing import CoordinatedRouting
 from braid.optimizer.strategies.matrix import Matrix
 from braid.optimizer.strategies.partitioned import Partitioned
 from braid.optimizer.strategies.strategy import Strategy
@@ -12,7 +13,7 @@ from braid.optimizer.strategies.time_sliced import TimeSliced
 
 # What `explain` compares the strategy of a query with.
 WITHOUT_ARGUMENTS: tuple[type[Strategy], ...] = (Partitioned, Biclique, TimeSliced, Matrix, Auto)
-STRATEGIES: tuple[type[Strategy], ...] = (*WITHOUT_ARGUMENTS, AlignedRouting)
+STRATEGIES: tuple[type[Strategy], ...] = (*WITHOUT_ARGUMENTS, AlignedRouting, CoordinatedRouting)
 
 __all__ = [
     "STRATEGIES",
@@ -20,6 +21,7 @@ __all__ = [
     "AlignedRouting",
     "Auto",
     "Biclique",
+    "CoordinatedRouting",
     "Matrix",
     "Partitioned",
     "Strategy",

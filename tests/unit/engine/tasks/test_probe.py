@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from braid.kernels import join as kernel
-from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, CoordinatedRouting, Matrix, Partitioned, Strategy
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal
 
@@ -21,6 +21,7 @@ STRATEGIES: list[Strategy] = [
     Biclique((2, 4)),
     Matrix(2, 2),
     AlignedRouting("1 us", 3),
+    CoordinatedRouting(2),
 ]
 
 
@@ -54,7 +55,7 @@ def test_a_step_leaves_one_block_for_each_slot_and_stream(strategy: Strategy, tm
     assert len(owners) == len(set(owners)) <= 2 * SLOTS
     assert all(units is not None for _, units in owners)
     # Windows are far longer than the segments of a microsecond, so a row of the second stream is at all three units.
-    stored = {Matrix: 240, AlignedRouting: 60 + 3 * 60}.get(type(strategy), 120)
+    stored = {Matrix: 240, AlignedRouting: 60 + 3 * 60, CoordinatedRouting: 240}.get(type(strategy), 120)
     assert sum(block.rows for block in manifest.blocks) == stored
     assert sum(block.copies for block in manifest.blocks) == stored - 120
 

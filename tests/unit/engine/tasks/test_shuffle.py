@@ -21,7 +21,7 @@ from braid.engine.tasks.shuffle import REPORT, ROWS, SLOT, ShuffleTask, send_row
 from braid.engine.tasks.task import Task
 from braid.errors import PredicateError
 from braid.optimizer.build import build_plan
-from braid.optimizer.strategies import AlignedRouting, Biclique, Matrix, Partitioned, Strategy
+from braid.optimizer.strategies import AlignedRouting, Biclique, CoordinatedRouting, Matrix, Partitioned, Strategy
 from braid.placement.units import slot_of, units_of
 from braid.plan.join import JoinPlan
 from braid.state.blocks import BlockReader
@@ -38,6 +38,7 @@ STRATEGIES: list[tuple[Strategy, int]] = [
     (Biclique((6, 2), (2, 2)), 1),
     (Matrix(2, 3), 3),
     (AlignedRouting("1 us", 3, "b"), 3),
+    (CoordinatedRouting(2, 5), 2),
 ]
 
 

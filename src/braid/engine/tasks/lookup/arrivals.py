@@ -53,6 +53,8 @@ class Wanted:
 
 def wanted_by(layout: Layout, side: int, unit: Unit) -> Wanted:
     """The probing rows that a unit receives under the newest layout."""
+    if layout.kind == "coordinated":
+        return Wanted(side)
     if layout.ranges is None:
         return Wanted(side, frozenset(unit.routes))
     spans = [span_of(layout, side, route) for route in unit.routes if route < layout.groups[side]]

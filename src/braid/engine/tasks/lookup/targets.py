@@ -13,6 +13,7 @@ from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, routes_at, visitors
 from braid.plan.join import Probe
 from braid.plan.layout import Layout
+from braid.state.blocks import Segment
 from braid.state.manifest import Block
 
 EVERYWHERE = -1
@@ -54,16 +55,24 @@ class Targets:
         self._owned = owned
         self._store = store
         self._layouts = {layout.epoch: layout for layout in command.layouts}
+        self._visits = {(visit.delta_stream, visit.stream, visit.unit, visit.route) for visit in command.visits}
+        self._visited_units = {visit[:3] for visit in self._visits}
         self._known: dict[tuple[int, int], list[Target]] = {}
 
     @property
     def everywhere(self) -> bool:
         """Whether every row visits every unit, and only primary copies count.
 
-        An intermediate result of rows of several layouts has no unit where all its partners are, nor is it found once
-        where its rows have copies.
+        In a coordinated layout that is how it is; but of the copies that lookups visit, each step chooses which count.
+        In an aligned one an intermediate result of rows of several layouts has no unit where all its partners are, nor
+        is it found once where its rows have copies.
         """
-        return self.newest.kind == "aligned" and len(self._command.layouts) > 1
+        several = len(self._command.layouts) > 1
+        return self.newest.kind == "coordinated" or (self.newest.kind == "aligned" and several)
+
+    def receives(self, delta_stream: int, stream: int, unit: int) -> bool:
+        """Whether rows of a delta stream are sent to a unit of the newest layout to look up a stream."""
+        return self.newest.kind != "coordinated" or (delta_stream, stream, unit) in self._visited_units
 
     @property
     def newest(self) -> Layout:
@@ -76,7 +85,7 @@ class Targets:
             by_place: dict[tuple[frozenset[int] | None, Span | None], list[Visited]] = defaultdict(list)
             for block in self._blocks:
                 if block.stream == stream and self.seen_until(block, delta_stream) is not None:
-                    for route, segment, unit in self._owned_segments(block):
+                    for route, segment, unit in self._owned_segments(block, delta_stream):
                         by_place[self._visitors(block, route)].append((block, segment, unit))
             known = [Target(*place, tuple(segments)) for place, segments in by_place.items()]
             self._known[delta_stream, stream] = known
@@ -113,23 +122,32 @@ class Targets:
         if layout.ranges is not None:
             alike = layout.stored_as == self.newest.stored_as
             return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None
+        if self.everywhere:
+            return None, None
         if layout.epoch == self.newest.epoch:
             beside = routes_at(layout, route % layout.units[0]) if layout.kind == "aligned" else (route,)
             return frozenset(beside), None
         return visitors(self.newest, layout, route), None
 
-    def _owned_segments(self, block: Block) -> Iterator[tuple[int, StoredSegment, Unit]]:
-        """This slot's segments of a block with their routes; only the primary copies where these count."""
+    def _owned_segments(self, block: Block, delta_stream: int) -> Iterator[tuple[int, StoredSegment, Unit]]:
+        """This slot's segments of a block with their routes; of several copies those that a delta stream sees."""
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if not has_rows_of(block, self._owned):
             return
-        copies = layout == self.newest and not self.everywhere
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
         choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
         for segment in self._store.reader(block.file).segments_of(owned):
-            if copies or is_primary(layout, block.stream, segment.unit, segment.route):
+            if self._counts(layout, delta_stream, block.stream, segment):
                 stored = self._store.stored(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
+
+    def _counts(self, layout: Layout, delta_stream: int, stream: int, segment: Segment) -> bool:
+        """Whether a delta stream sees this copy of some rows of a stream."""
+        if layout.epoch != self.newest.epoch:
+            return is_primary(layout, stream, segment.unit, segment.route)
+        if layout.kind == "coordinated":
+            return (delta_stream, stream, segment.unit, segment.route) in self._visits
+        return not self.everywhere or is_primary(layout, stream, segment.unit, segment.route)
 
     def _largest_in(self, block: Block, segment: StoredSegment) -> float:
         routing = self._plan.streams[self._plan.members(block.stream)[0]].routing

@@ -1,0 +1,90 @@
+"""Coordinated routing: the oracle's rows, each once; every pair is compared once, whatever copies there are."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from braid.engine import delta
+from braid.optimizer.strategies import CoordinatedRouting
+from braid.testing import InlineQuery, ManualClock
+from tests.budget import seeds
+from tests.properties.cases import coordinated, make_case, results_of, some_exchange, strategies
+from tests.properties.chains import Chain
+
+
+class Coordinated:
+    """A chain by coordinated routing."""
+
+    def __init__(self, seed: int) -> None:
+        self.chain = Chain(seed)
+        chance = self.chain.chance
+        self.copies = chance.choice((2, 3, 4))
+        self.units = 2 * self.copies + chance.randint(0, 3)
+
+    def steps(self, directory: Path) -> list[dict[str, Any]]:
+        return self.chain.run(CoordinatedRouting(self.copies, self.units), directory)
+
+
+@pytest.mark.parametrize("seed", seeds(46_000, 50))
+def test_every_pair_is_compared_at_one_of_its_copies(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Coordinated(seed)
+    monkeypatch.setattr(delta, "best_orders", lambda *_: run.chain.orders)
+    for step, progress in enumerate(run.steps(tmp_path)):
+        probing, compared, results = run.chain.count(step)
+        assert sum(unit["pairsCompared"] for unit in progress["units"]) == compared
+        assert progress["numOutputRows"] == results
+        assert all(unit["visits"] <= probing for unit in progress["units"])
+
+
+@pytest.mark.parametrize("seed", seeds(47_000, 20))
+def test_every_row_is_stored_at_the_given_number_of_units(seed: int, tmp_path: Path) -> None:
+    run = Coordinated(seed)
+    for step, progress in enumerate(run.steps(tmp_path)):
+        came = sum(row[1] <= step for row in run.chain.rows)
+        assert progress["stateRows"] == run.copies * came == sum(unit["rowsStored"] for unit in progress["units"])
+        assert progress["copies"] == (run.copies - 1) * came == sum(unit["copies"] for unit in progress["units"])
+
+
+@pytest.mark.parametrize("seed", seeds(48_000, 40))
+def test_random_queries_give_the_oracles_rows(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed, shares=(30, 50, 20)), random.Random(seed)
+    clock, strategy = ManualClock(case.clock_ms[0]), coordinated(case.logical_plan, chance)
+    query = InlineQuery(
+        case.logical_plan,
+        str(tmp_path),
+        strategy=strategy,
+        slots=chance.randint(1, 4),
+        ingest_tasks=chance.randint(1, 3),
+        clock=clock,
+        exchange=some_exchange(case.logical_plan, chance),
+    )
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{strategy}"
+
+
+@pytest.mark.parametrize("seed", seeds(49_000, 40))
+def test_restarts_from_and_to_coordinated_routing_give_the_same_rows(seed: int, tmp_path: Path) -> None:
+    case, chance = make_case(seed, shares=(20, 50, 30)).restarted(), random.Random(seed)
+    clock, choices, used = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance), []
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        used.append(coordinated(case.logical_plan, chance) if chance.random() < 0.6 else chance.choice(choices))
+        query = InlineQuery(
+            case.logical_plan,
+            str(tmp_path),
+            strategy=used[-1],
+            slots=chance.randint(1, 4),
+            ingest_tasks=chance.randint(1, 3),
+            clock=clock,
+            exchange=some_exchange(case.logical_plan, chance),
+        )
+        query.run(batch, case.tables(batch))
+    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{used}"
