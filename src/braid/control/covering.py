@@ -15,8 +15,8 @@ import numpy.typing as npt
 from braid.placement.admission import Admission
 from braid.placement.segments import classes_between, copy_units
 from braid.plan.join import JoinPlan
-from braid.plan.layout import Layout
-from braid.state.manifest import Block, Cover
+from braid.plan.layout import Cover, Layout
+from braid.state.manifest import Block
 
 Numbers = npt.NDArray[np.int64]
 Times = tuple[int, int]

@@ -20,8 +20,8 @@ from braid.engine.rounds import Found, TermRounds, run_jobs
 from braid.optimizer.trees import derivation, in_shape, rebuild_orders
 from braid.placement.admission import Admission
 from braid.plan.join import JoinPlan
-from braid.plan.layout import Layout
-from braid.state.manifest import Block, Cover, DeltaRecord, Manifest, Merge
+from braid.plan.layout import Cover, Layout
+from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
 from braid.state.terms import Term
 

@@ -48,6 +48,15 @@ class Segmenting:
 
 
 @dataclass(frozen=True)
+class Cover:
+    """The unit that rows of `delta_stream` visit for each class of segments of `stream`; -1: none, it has no rows."""
+
+    delta_stream: int
+    stream: int
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Layout:
     """A placement in force from one step on.
 

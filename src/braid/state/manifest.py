@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from braid.plan.join import SortOrder
-from braid.plan.layout import Layout
+from braid.plan.layout import Cover, Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 from braid.state.slice_state import SliceState
@@ -249,15 +249,6 @@ class AggregateState:
     parts: int
     blocks: tuple[AggregateBlock, ...] = ()
     newest_us: int | None = None
-
-
-@dataclass(frozen=True)
-class Cover:
-    """The unit that rows of `delta_stream` visit for each class of segments of `stream`; -1: none, it has no rows."""
-
-    delta_stream: int
-    stream: int
-    units: tuple[int, ...]
 
 
 @dataclass(frozen=True)
