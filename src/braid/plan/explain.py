@@ -9,9 +9,10 @@ from decimal import Context, Decimal
 from braid.errors import QueryError
 from braid.plan.durations import brief_us
 from braid.plan.explain_functions import Cost, describe_function, waiting_functions
+from braid.plan.explain_layouts import describe_units
 from braid.plan.expressions import Call, Column, Constant, Expression, decimal_digits
 from braid.plan.join import EXPECTED_MATCHES, Bound, Index, JoinPlan, Probe, ProbeOrder, SortOrder
-from braid.plan.layout import Layout, Slicing
+from braid.plan.layout import Layout
 from braid.plan.logical import LogicalPlan
 from braid.plan.predicate import Conjunct, Side
 
@@ -258,7 +259,7 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
     lines = [
         "== Layout ==",
         f"strategy {chosen.strategy}: {chosen.layout.kind} on {chosen.slots} slots",
-        _units(chosen.layout),
+        describe_units(chosen.layout),
         *([f"routed by {', '.join(chosen.routing)}"] if chosen.routing else []),
         chosen.cost,
         *chosen.rings,
@@ -271,51 +272,9 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
         older = {0: "", 1: "; an older layout holds rows too"}.get(
             observed.older_layouts, f"; {observed.older_layouts} older layouts hold rows too"
         )
-        lines.append(f"in force after step {observed.step}: {_units(observed.layout)}{older}")
+        lines.append(f"in force after step {observed.step}: {describe_units(observed.layout)}{older}")
         lines += [f"hot: {key}" for key in observed.hot_keys] or ["hot: no key so far"]
     return "\n".join([*lines, *chosen.others])
-
-
-def _units(layout: Layout) -> str:
-    if layout.kind == "partitioned":
-        return f"{layout.units[0]} units, each with every stream's rows of its share of the keys"
-    if layout.kind == "matrix":
-        height, width = layout.units
-        return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
-    if layout.kind == "time_sliced":
-        rings = ", ".join(f"{brief_us(s.width_us)} each at {s.units} units{_weights(s)}" for s in layout.slices)
-        longest = "" if layout.slicing == "time" else "at most "
-        adapted = "" if layout.adapt == "off" else f"; {layout.adapt} adaptation"
-        return f"{layout.units[0]} units with time slices of every stream: {longest}{rings}{adapted}"
-    if layout.kind == "aligned":
-        return _aligned(layout)
-    if layout.kind == "coordinated":
-        widths = ", ".join(brief_us(segmenting.width_us) for segmenting in layout.segments)
-        stored = f"every row is stored {layout.segments[0].copies} times"
-        return f"{layout.units[0]} units with segments by stream of {widths}; {stored}"
-    groups = ", ".join(map(str, layout.groups))
-    routing = f"subgroups by key {groups} (ContRand)" if layout.by_key else "random routing"
-    if layout.ranges is not None:
-        routing = f"ranges {groups}" if max(layout.groups) > 1 else "ranges, as soon as there are samples"
-    return f"units per stream {', '.join(map(str, layout.units))}; {routing}"
-
-
-def _aligned(layout: Layout) -> str:
-    reaches = [
-        "all"
-        if segmenting.before_us is None or segmenting.after_us is None
-        else f"{brief_us(segmenting.before_us)} back to {brief_us(segmenting.after_us)} ahead"
-        for segmenting in layout.segments
-    ]
-    segments = f"{layout.units[0]} units with segments of {brief_us(layout.segments[0].width_us)}"
-    return f"{segments}; a row is at those of the segments that it reaches, by stream: {', '.join(reaches)}"
-
-
-def _weights(slicing: Slicing) -> str:
-    """The shares of the units, where they differ."""
-    if not slicing.weights:
-        return ""
-    return f" ({min(slicing.weights)} to {max(slicing.weights)} of {sum(slicing.weights)} slices each)"
 
 
 def render(expression: Expression) -> str:
