@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from braid.control.covering import decide_covers
 from braid.control.idleness import SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import Spread
@@ -24,6 +23,7 @@ from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.paths import access_paths, sampled_expressions
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.trees import in_shape, tree_orders
+from braid.placement.covering import decide_covers
 from braid.placement.units import routes_stay_local
 from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from braid.control.covering import DECAY
 from braid.engine.reports import UnitCounts
+from braid.placement.covering import DECAY
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import units_of
 from braid.plan.join import JoinPlan

@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from braid.control.covering import DECAY, NOWHERE, choose_cover, decide_covers
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import CoordinatedRouting
 from braid.placement.admission import Admission
+from braid.placement.covering import DECAY, NOWHERE, choose_cover, decide_covers
 from braid.placement.segments import copy_units
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Block
