@@ -61,10 +61,7 @@ def next_manifest(
         number_samples=delta.number_samples,
         sort_orders=delta.sort_orders,
         path_shares=delta.path_shares,
-        late_rows=tuple(
-            known + late
-            for known, late in zip(before.late_rows or (0,) * len(delta.late_rows), delta.late_rows, strict=True)
-        ),
+        late_rows=_late_rows(before, delta),
         planned=delta.planned,
     )
 
@@ -77,6 +74,12 @@ def _slice_state(plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: L
     state = (before.slice_state if same else None) or SliceState()
     reported = (load for report in looked.found.reports for load in report.loads)
     return with_densities(plan, with_loads(plan, state, delta.layout, reported), delta)
+
+
+def _late_rows(before: Manifest, delta: DeltaRecord) -> tuple[int, ...]:
+    """The late rows of each stream so far."""
+    known = before.late_rows or (0,) * len(delta.late_rows)
+    return tuple(earlier + late for earlier, late in zip(known, delta.late_rows, strict=True))
 
 
 def with_order(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, ordered: OrderedStep) -> Manifest:
