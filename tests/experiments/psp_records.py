@@ -66,13 +66,17 @@ def adaptation_record() -> Measured:
 def distribution_record() -> Measured:
     def counted(rows: float, copies: float, moved: float) -> Measured:
         routing = {"routing_seconds_a_row": 1e-6, "routing_share": 0.01}
-        stored = {"state_rows": rows, "copies": copies, "record_bytes_a_step": 6000.0}
+        stored = {"state_rows": rows, "copies": copies, "metadata_bytes_a_step": 0.0}
         return {**stored, **routing, "moved_bytes_a_row": moved, "results": 100}
 
     variants = {
         "ring": {"4": counted(300, 0, 9000), "19": counted(301, 0, 40_000)},
         "segment 10": {"4": counted(500, 200, 3000), "19": counted(900, 600, 3000)},
     }
+    cover = {"routing_seconds_a_row": 1e-4, "metadata_bytes_a_step": 900.0}
+    for copies in (2, 3):
+        by_units = {units: counted(300 * copies, 300 * (copies - 1), 9000) | cover for units in ("8", "19")}
+        variants[f"copies {copies}"] = by_units
     return {"stored": 100, "matches": 1.0, "variants": variants}
 
 

@@ -114,8 +114,12 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "once": counting("ring", "copies", 1),
         "grows": counting("segment 10", "state_rows", 500),
         "state": counting("segment 10", "state_rows", 200),
+        "copies": counting("copies 3", "state_rows", 500),
+        "copies flat": counting("copies 3", "state_rows", 2000),
         "network": counting("ring", "moved_bytes_a_row", 100),
         "routing": counting("ring", "routing_share", 0.5),
+        "routing high": counting("copies 3", "routing_seconds_a_row", 1e-9),
+        "metadata": counting("ring", "metadata_bytes_a_step", 5.0),
         "results": counting("ring", "results", 99),
     },
     "traffic": {
