@@ -94,7 +94,8 @@ def compare(spark: SparkSession, directory: Path, streams: int) -> list[float]:
 def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("interleaving").config("spark.log.level", "ERROR")
-    for key, value in (("spark.ui.enabled", "false"), ("spark.sql.session.timeZone", "UTC")):
+    off = ("spark.ui.enabled", "spark.ui.showConsoleProgress")
+    for key, value in (*((key, "false") for key in off), ("spark.sql.session.timeZone", "UTC")):
         builder = builder.config(key, value)
     spark = builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
     chosen = [int(argument) for argument in sys.argv[1:]] or list(STREAMS)
