@@ -25,9 +25,9 @@ from braid.errors import CorruptStateError, StorageError, StorageWarning, TakenO
 from braid.optimizer.build import build_plan
 from braid.optimizer.exchange import choose_exchange
 from braid.optimizer.strategies import Auto
-from braid.state import exclusive
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import ArrowFiles, locate
+from braid.state.object_stores import exclusive
 from braid.testing import FailingFiles, InjectedCrash, InlineCluster, ManualClock
 from tests.properties.cases import Case, make_case, results_of
 from tests.recovery.object_store import BUCKET, ObjectStore, key_of, names_below, read_parquet

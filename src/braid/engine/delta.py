@@ -77,6 +77,7 @@ def delta_of(
         watermarks=start.times.watermarks,
         idle=start.times.idle,
         layout=layout,
+        read_under=None if layout is ingested else ingested,
         join_orders=_join_orders(in_shape(plan, layout.tree), manifest),
         check_order=choose_check_order(plan, manifest.check_costs),
         blocks=tuple(_ingested(report, report.block, step, start) for report in reports if report.block is not None),

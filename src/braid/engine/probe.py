@@ -172,9 +172,15 @@ def _gathers(delta: DeltaRecord, command: ProbeCommand) -> tuple[Merge, ...]:
 
 
 def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) -> tuple[Layout, ...]:
-    """The layouts with stored rows, the step's own last."""
+    """The layouts with stored rows, the step's own last.
+
+    The first step of another run may have read its rows under a layout that this run's strategy does not choose.
+    """
     epochs = {block.epoch for block in blocks}
-    older = [x for x in manifest.layouts if x.epoch in epochs and x.epoch != delta.layout.epoch]
+    known = {layout.epoch: layout for layout in manifest.layouts}
+    if delta.read_under is not None:
+        known[delta.read_under.epoch] = delta.read_under
+    older = [x for x in known.values() if x.epoch in epochs and x.epoch != delta.layout.epoch]
     return (*older, delta.layout)
 
 

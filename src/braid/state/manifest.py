@@ -241,10 +241,7 @@ class AggregateBlock:
 
 @dataclass(frozen=True)
 class AggregateState:
-    """The aggregate state after a step: partial totals, divided by group into `parts`, newest block last.
-
-    `newest_us` is the newest emitted result time.
-    """
+    """Partial totals after a step, by group in `parts`, newest block last, and the newest emitted result time."""
 
     parts: int
     blocks: tuple[AggregateBlock, ...] = ()
@@ -259,9 +256,9 @@ class Manifest:
     `late_rows` are the totals of every stream so far. `owner` is the number of the run's claim to the checkpoint,
     `owned_since` the first step it committed. `planned` identifies the rows that Spark planned for the batch.
     `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices still to
-    write, `terms` rounds still to run. `slot_seconds` are the times that the slowest slot took in each of the last
-    steps, `work_seconds` the CPU times of all slots together in the last steps with as many units. `unit_pairs` are
-    those that each unit compared, where lookups choose among copies; they decay from step to step.
+    write, `terms` rounds still to run. `slot_seconds` are the times of the slowest slot in the last steps,
+    `work_seconds` the CPU times of all slots in those with as many units. `unit_pairs` are those that each unit
+    compared, where lookups choose among copies.
     """
 
     step: int
@@ -312,7 +309,7 @@ class DeltaRecord:
     Ordered results up to `frontier_us` are emitted, or with `flush` all of them. `follows` is the run that committed
     the step before, `planned` identifies the rows that Spark planned for the batch. `ingest` is what the ingest tasks
     of each stream used. Fewer than `interleave` steps are unfinished after the step. `covers` say which copies lookups
-    visit, and choosing them took `covering_seconds`.
+    visit; that took `covering_seconds`. `read_under` is the layout before, if one was chosen after rows were read.
     """
 
     step: int
@@ -346,5 +343,6 @@ class DeltaRecord:
     covers: tuple[Cover, ...] = ()
     covering_seconds: float = 0.0
     follows: str = ""
+    read_under: Layout | None = None
     planned: str | None = None
     interleave: int = 1
