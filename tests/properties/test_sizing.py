@@ -57,7 +57,7 @@ def test_a_large_cluster_uses_few_slots_for_small_steps_and_all_for_large_ones(
     r, s = (draft.stream(n, {"k": "bigint", "v": "double"}, window_us=2 * STEP_US, lateness_us=0) for n in "rs")
     draft.on(equal(r["k"], s["k"]) if kind == "equality" else within(r["v"], s["v"], constant(0.5, "double")))
     clock = ManualClock(0)
-    query = InlineQuery(draft.logical_plan(), str(tmp_path), slots=20, ingest_tasks=4, clock=clock)
+    query = InlineQuery(draft.logical_plan(), str(tmp_path), slots=16, ingest_tasks=4, clock=clock)
     chance = np.random.default_rng(5)
 
     def run(step: int, seconds_per_slot: float) -> dict[str, object]:
@@ -70,9 +70,9 @@ def test_a_large_cluster_uses_few_slots_for_small_steps_and_all_for_large_ones(
     small = [run(step, 1000.0) for step in range(sizing.RECORDED_STEPS + 5)]
     assert max(query.steps.manifest.layout.units) == sizing.LEAST_SLOTS
     changes = [text for progress in small for text in progress["adaptations"] if "slots" in text]
-    assert [text.partition(":")[0] for text in changes] == ["uses 8 instead of 20 of 20 slots"]
+    assert [text.partition(":")[0] for text in changes] == ["uses 8 instead of 16 of 16 slots"]
     blocks = [block for block in query.steps.manifest.blocks if block.stream == 0]
     assert len({unit for block in blocks for unit in block.units or ()}) <= sizing.LEAST_SLOTS
     run(sizing.RECORDED_STEPS + 5, 1e-9)
     run(sizing.RECORDED_STEPS + 6, 1e-9)
-    assert max(query.steps.manifest.layout.units) == 20
+    assert max(query.steps.manifest.layout.units) == 16

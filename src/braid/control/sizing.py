@@ -33,21 +33,30 @@ def resize(manifest: Manifest, chosen: Layout) -> tuple[Layout, tuple[str, ...]]
 
 
 def slots_needed(manifest: Manifest, slots: int) -> int:
-    """The slots that the next step should use, of those that there are.
+    """The slots that the next step should use, of those that there are: all, half of them, a quarter.
 
-    More at once if the last step had twice the work that the slots in use should have. Fewer if half of them would do,
-    by the median of several steps with as many units, when no rows of older layouts are left.
+    More at once if the last step had twice the work that the slots in use should have; four times while rows of older
+    layouts are left, which are visited besides. Fewer if half of them would do, by the median of several steps with as
+    many units, when no such rows are left.
     """
     used = _used(manifest, slots)
     if not manifest.work_seconds:
         return used
+    settled = len(manifest.layouts) == 1
     now, lately = (ceil(work / SECONDS_PER_SLOT) for work in (manifest.work_seconds[-1], median(manifest.work_seconds)))
-    if used < slots and now >= 2 * used:
-        return min(slots, now)
-    settled = len(manifest.work_seconds) == RECORDED_STEPS and len(manifest.layouts) == 1
-    if settled and 2 * max(lately, LEAST_SLOTS) <= used:
-        return max(lately, LEAST_SLOTS)
+    if used < slots and now >= (2 if settled else 4) * used:
+        return _fitting(now, slots)
+    if settled and len(manifest.work_seconds) == RECORDED_STEPS and 2 * _fitting(lately, slots) <= used:
+        return _fitting(lately, slots)
     return used
+
+
+def _fitting(wanted: int, slots: int) -> int:
+    """The fewest slots that are enough. Divided by two, keys of new units are at few of the units before."""
+    found = slots
+    while found % 2 == 0 and found // 2 >= max(wanted, LEAST_SLOTS):
+        found //= 2
+    return found
 
 
 def work_after(before: Sequence[float], cpu_seconds: Sequence[float], *, same_units: bool) -> tuple[float, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from braid.control.sizing import LEAST_SLOTS, RECORDED_STEPS, SECONDS_PER_SLOT, resize, slots_needed, work_after
@@ -22,13 +24,15 @@ def manifest(used: int, *work: float) -> Manifest:
     [
         (32, 32, [0.1] * RECORDED_STEPS, LEAST_SLOTS),
         (32, 32, [0.1] * (RECORDED_STEPS - 1), 32),  # not known for long enough
-        (32, 32, [0.6] * RECORDED_STEPS, 12),
-        (32, 32, [0.9] * RECORDED_STEPS, 32),  # 18 slots would do, which is more than half
+        (32, 32, [0.6] * RECORDED_STEPS, 16),  # 12 would do
+        (32, 32, [0.9] * RECORDED_STEPS, 32),  # 18 would do, which is more than half
         (32, 32, [9.0, 0.1] * (RECORDED_STEPS // 2), 32),  # every other step has much work
         (32, 8, [0.1] * RECORDED_STEPS, 8),
         (32, 8, [0.1, 0.7], 8),  # less than twice
-        (32, 8, [0.1, 0.9], 18),  # at once
+        (32, 8, [0.1, 0.8], 16),  # at once
         (32, 8, [50.0], 32),
+        (20, 20, [0.1] * RECORDED_STEPS, 10),
+        (17, 17, [0.1] * RECORDED_STEPS, 17),  # not divisible
         (8, 8, [0.001] * RECORDED_STEPS, 8),  # a small cluster is always used
         (2, 2, [0.001] * RECORDED_STEPS, 2),
         (16, 2, [0.001] * RECORDED_STEPS, LEAST_SLOTS),  # chosen by another strategy
@@ -37,6 +41,17 @@ def manifest(used: int, *work: float) -> Manifest:
 )
 def test_slots_follow_the_work(slots: int, used: int, work: list[float], needed: int) -> None:
     assert slots_needed(manifest(used, *work), slots) == needed
+
+
+def test_rows_of_older_layouts_delay_changes() -> None:
+    """They cost work too, so twice the work is no reason to change back."""
+
+    def mixed(used: int, *work: float) -> Manifest:
+        return replace(manifest(used, *work), layouts=(layout(32), layout(used)))
+
+    assert slots_needed(mixed(32, *[0.1] * RECORDED_STEPS), 32) == 32
+    assert slots_needed(mixed(8, 1.5), 32) == 8
+    assert slots_needed(mixed(8, 1.6), 32) == 32
 
 
 def test_a_change_has_its_reason() -> None:
