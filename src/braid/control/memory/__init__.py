@@ -1,0 +1,1 @@
+"""More state than memory: which partition groups are spilled, and which move to another unit."""
