@@ -24,7 +24,7 @@ def settings_of(
 
 
 def order(settings: MemorySettings, groups: Groups, step: int = 7, now_ms: int = 1_000) -> list[int]:
-    return spill_order(settings, state_of(groups, step=step, now_ms=now_ms), 0).tolist()
+    return [int(group) for group in spill_order(settings, state_of(groups, step=step, now_ms=now_ms), 0)]
 
 
 def test_groups_with_few_results_for_their_bytes_are_spilled_first() -> None:
