@@ -1,0 +1,1 @@
+"""Adapting state-intensive queries: partition groups, spills and relocations."""
