@@ -45,6 +45,8 @@ It is a function of a module of its own, so that a worker imports only what its 
 
 def run_probe(task: SlotTask, command: ProbeCommand, open_sink: OpenSink) -> ProbeReport:
     """A probe task that writes files: results, or rows exchanged to the next round."""
+    if not _has_units(task, command):
+        return ProbeReport(task.slot, task.task.host, (), (), (), (), ())
     work = SlotProbe(task, command)
     with work.watched():
         return work.write_results(open_sink) if work.gives_results else work.write_exchanged()
@@ -53,6 +55,12 @@ def run_probe(task: SlotTask, command: ProbeCommand, open_sink: OpenSink) -> Pro
 def run_rounds(task: SlotTask, command: RoundsCommand, open_sink: OpenSink) -> RoundsReport:
     """A probe task with rounds of several terms."""
     return RoundsReport(task.slot, tuple(run_probe(task, probe, open_sink) for probe in command.probes))
+
+
+def _has_units(task: SlotTask, command: ProbeCommand) -> bool:
+    """Whether the slot has units of a layout with live rows. Without any it need not open the ingest files."""
+    streams = len(task.plan.streams)
+    return any(units_by_slot(layout, streams, task.slots)[task.slot] for layout in command.layouts)
 
 
 def probe_name(task: SlotTask, command: ProbeCommand) -> str:

@@ -96,3 +96,22 @@ def _count_matches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr("braid.engine.tasks.lookups.match", counted)
     return count
+
+
+def test_a_slot_without_units_opens_no_file_of_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = query(tmp_path, Partitioned(2), ingest_tasks=5)
+    # All slots share one process here, and the first that needs a file opens it.
+    monkeypatch.setattr(joined.cluster, "slot_order", lambda: [2, 0, 1])
+    reports: dict[int, Any] = {}
+    run = joined.cluster.run
+
+    def watched(command: Any) -> list[Any]:
+        found = run(command)
+        reports.update({report.slot: report for report in found})
+        return found
+
+    monkeypatch.setattr(joined.cluster, "run", watched)
+    joined.run(0, rows(0))
+    # Five ingest files of each stream, and the two blocks that the slot has written itself.
+    assert [reports[slot].usage.store_reads for slot in (0, 2)] == [5 + 5 + 2, 0]
+    assert [len(reports[slot].stored) for slot in range(SLOTS)] == [2, 2, 0]
