@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,23 +33,22 @@ def third(left: pa.Array, right: pa.Array) -> np.ndarray:
 class Chain:
     """A random chain of two to four streams and its rows; `orders` are its sequences of lookups."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, steps: int = STEPS) -> None:
         self.chance = chance = random.Random(seed)
-        self.streams = chance.choice((2, 3, 3, 4))
+        self.streams, self.steps = chance.choice((2, 3, 3, 4)), steps
         self.windows = [chance.choice((3, 10, 25)) for _ in range(self.streams)]
         self.orders = tuple(_outwards(head, self.streams) for head in range(self.streams))
         self.passes = [chance.choice((everything, third)) for _ in range(self.streams - 1)]
         self.rows: list[Row] = [
             (stream, step, 8 * step + chance.randint(0, 10))
-            for step in range(STEPS)
+            for step in range(steps)
             for stream in range(self.streams)
             for _ in range(chance.randint(0, 5))
         ]
 
-    def run(self, strategy: Strategy, directory: Path) -> list[dict[str, Any]]:
-        """The progress of each step."""
+    def start(self, strategy: Strategy, directory: Path) -> InlineQuery:
         logical_plan = self._draft().logical_plan()
-        query = InlineQuery(
+        return InlineQuery(
             logical_plan,
             directory,
             strategy=strategy,
@@ -58,11 +57,15 @@ class Chain:
             clock=ManualClock(0),
             exchange=some_exchange(logical_plan, self.chance),
         )
-        found = []
-        for step in range(STEPS):
-            tables = {f"s{stream}": self._table(stream, step) for stream in range(self.streams)}
-            found.append(query.run(step, tables) or {})
-        return found
+
+    def feed(self, query: InlineQuery) -> Iterator[dict[str, Any]]:
+        """The progress of each step, as it ends."""
+        for step in range(self.steps):
+            yield query.run(step, {f"s{stream}": self._table(stream, step) for stream in range(self.streams)}) or {}
+
+    def run(self, strategy: Strategy, directory: Path) -> list[dict[str, Any]]:
+        """The progress of each step."""
+        return list(self.feed(self.start(strategy, directory)))
 
     def results(self, step: int) -> int:
         return self.count(step)[2]

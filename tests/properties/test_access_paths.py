@@ -8,12 +8,10 @@ between the changes.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -32,8 +30,9 @@ from braid.state.manifest import PathShare
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock, constant, within
 from braid.testing.drafts import TIMESTAMP
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies
+from tests.properties.cases import Case, make_case, results_of, strategies
 from tests.properties.predicates import random_ranges
+from tests.properties.running import Results, run_restarted
 
 DECIDED = seeds(9000, 14)
 ARBITRARY = seeds(9100, 26)
@@ -101,23 +100,10 @@ def decide_anything(monkeypatch: pytest.MonkeyPatch, seed: int, seen: set[SortOr
     monkeypatch.setattr(delta, "decide_paths", decide)
 
 
-def run(case: Case, directory: Path, chance: random.Random) -> Counter[tuple[Any, ...]]:
+def run(case: Case, directory: Path, chance: random.Random) -> Results:
     """The case, with another run for every batch."""
-    clock = ManualClock(case.clock_ms[0])
     choices = [*strategies(case.logical_plan, chance), ONE_PERIOD]
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query = InlineQuery(
-            case.logical_plan,
-            str(directory),
-            strategy=chance.choice(choices),
-            slots=chance.randint(1, 3),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-    return results_of(case, query.published())
+    return run_restarted(case, directory, chance, lambda: chance.choice(choices))
 
 
 @pytest.mark.parametrize("seed", DECIDED)

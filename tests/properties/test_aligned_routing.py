@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from braid.engine import delta
-from braid.optimizer.strategies import AlignedRouting
-from braid.testing import InlineQuery, ManualClock
+from braid.optimizer.strategies import AlignedRouting, Strategy
 from tests.budget import seeds
-from tests.properties.cases import aligned, make_case, results_of, some_exchange, strategies
+from tests.properties.cases import aligned, make_case, strategies
 from tests.properties.chains import STEPS, Chain, Row
+from tests.properties.running import explain, run, run_restarted
 
 
 class Aligned:
@@ -72,41 +72,22 @@ def test_the_copies_are_those_of_brute_force(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", seeds(44_000, 40))
 def test_random_queries_give_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed, shares=(30, 50, 20)), random.Random(seed)
-    clock, strategy = ManualClock(case.clock_ms[0]), aligned(case.logical_plan, chance)
-    query = InlineQuery(
-        case.logical_plan,
-        str(tmp_path),
-        strategy=strategy,
-        slots=chance.randint(1, 4),
-        ingest_tasks=chance.randint(1, 3),
-        clock=clock,
-        exchange=some_exchange(case.logical_plan, chance),
-    )
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query.run(batch, case.tables(batch))
-    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{strategy}"
+    strategy = aligned(case.logical_plan, chance)
+    got = run(case, tmp_path, strategy, slots=chance.randint(1, 4), ingest_tasks=chance.randint(1, 3))
+    assert got == case.expected, explain(case, got, strategy)
 
 
 @pytest.mark.parametrize("seed", seeds(45_000, 40))
 def test_restarts_from_and_to_aligned_routing_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     """Rows of several layouts are live together: an intermediate result of both has no unit of its own."""
     case, chance = make_case(seed, shares=(20, 50, 30)).restarted(), random.Random(seed)
-    clock, choices, used = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance), []
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        used.append(aligned(case.logical_plan, chance) if chance.random() < 0.6 else chance.choice(choices))
-        query = InlineQuery(
-            case.logical_plan,
-            str(tmp_path),
-            strategy=used[-1],
-            slots=chance.randint(1, 4),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{used}"
+    others = strategies(case.logical_plan, chance)
+
+    def choose() -> Strategy:
+        return aligned(case.logical_plan, chance) if chance.random() < 0.6 else chance.choice(others)
+
+    got = run_restarted(case, tmp_path, chance, choose)
+    assert got == case.expected, explain(case, got, others)
 
 
 def test_longer_segments_have_fewer_copies(tmp_path: Path) -> None:

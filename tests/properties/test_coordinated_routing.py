@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from braid.engine import delta
-from braid.optimizer.strategies import CoordinatedRouting
-from braid.testing import InlineQuery, ManualClock
+from braid.optimizer.strategies import CoordinatedRouting, Strategy
 from tests.budget import seeds
-from tests.properties.cases import coordinated, make_case, results_of, some_exchange, strategies
+from tests.properties.cases import coordinated, make_case, strategies
 from tests.properties.chains import Chain
+from tests.properties.running import explain, run, run_restarted
 
 
 class Coordinated:
@@ -54,37 +54,18 @@ def test_every_row_is_stored_at_the_given_number_of_units(seed: int, tmp_path: P
 @pytest.mark.parametrize("seed", seeds(48_000, 40))
 def test_random_queries_give_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed, shares=(30, 50, 20)), random.Random(seed)
-    clock, strategy = ManualClock(case.clock_ms[0]), coordinated(case.logical_plan, chance)
-    query = InlineQuery(
-        case.logical_plan,
-        str(tmp_path),
-        strategy=strategy,
-        slots=chance.randint(1, 4),
-        ingest_tasks=chance.randint(1, 3),
-        clock=clock,
-        exchange=some_exchange(case.logical_plan, chance),
-    )
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query.run(batch, case.tables(batch))
-    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{strategy}"
+    strategy = coordinated(case.logical_plan, chance)
+    got = run(case, tmp_path, strategy, slots=chance.randint(1, 4), ingest_tasks=chance.randint(1, 3))
+    assert got == case.expected, explain(case, got, strategy)
 
 
 @pytest.mark.parametrize("seed", seeds(49_000, 40))
 def test_restarts_from_and_to_coordinated_routing_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed, shares=(20, 50, 30)).restarted(), random.Random(seed)
-    clock, choices, used = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance), []
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        used.append(coordinated(case.logical_plan, chance) if chance.random() < 0.6 else chance.choice(choices))
-        query = InlineQuery(
-            case.logical_plan,
-            str(tmp_path),
-            strategy=used[-1],
-            slots=chance.randint(1, 4),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-    assert results_of(case, query.published()) == case.expected, f"{case.describe()}\n{used}"
+    others = strategies(case.logical_plan, chance)
+
+    def choose() -> Strategy:
+        return coordinated(case.logical_plan, chance) if chance.random() < 0.6 else chance.choice(others)
+
+    got = run_restarted(case, tmp_path, chance, choose)
+    assert got == case.expected, explain(case, got, others)

@@ -23,7 +23,7 @@ from braid.testing import Draft, InlineQuery, ManualClock, OracleStream
 from tests.budget import seeds
 from tests.properties.aggregates import draft, random_aggregation
 from tests.properties.cases import Case, make_case, results_of, strategies
-from tests.properties.test_inline_oracle import explain
+from tests.properties.running import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
 from tests.properties.test_ordered_aggregates import Expected, Rows, random_batches, some_strategy, tables_of
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
@@ -18,11 +16,11 @@ from braid.engine.tasks.lookup import arrivals, exchange
 from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
-from braid.optimizer.strategies import Strategy
 from braid.state.files import ArrowFiles
 from braid.testing import InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, same_columns, some_exchange, strategies
+from tests.properties.cases import make_case, results_of, same_columns, some_exchange, strategies
+from tests.properties.running import explain, run, run_restarted
 
 PLAIN = seeds(0, 80)
 VARIED = seeds(1000, 12)
@@ -56,31 +54,6 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
 )
 
 
-def run(
-    case: Case, directory: Path, strategy: Strategy | None = None, slots: int = 2, ingest_tasks: int = 1
-) -> Counter[tuple[Any, ...]]:
-    clock, chance = ManualClock(case.clock_ms[0]), random.Random(f"{case.seed} {strategy} {slots}")
-    query = InlineQuery(
-        case.logical_plan,
-        str(directory),
-        strategy=strategy,
-        slots=slots,
-        ingest_tasks=ingest_tasks,
-        clock=clock,
-        exchange=some_exchange(case.logical_plan, chance),
-    )
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query.run(batch, case.tables(batch))
-    return results_of(case, query.published())
-
-
-def explain(case: Case, got: Counter[tuple[Any, ...]], how: object = "") -> str:
-    missing, surplus = case.expected - got, got - case.expected
-    some = [*list(missing)[:2], *list(surplus)[:2]]
-    return f"{case.describe()}\n{how}\nmissing {missing.total()}, surplus {surplus.total()}: {some}"
-
-
 @pytest.mark.parametrize("seed", PLAIN)
 def test_the_engine_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed), random.Random(seed)
@@ -112,21 +85,8 @@ def test_any_cut_gives_the_same_rows_when_nothing_is_late(seed: int, tmp_path: P
 @pytest.mark.parametrize("seed", RESTARTED)
 def test_restarts_with_other_strategies_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed).restarted(), random.Random(seed)
-    clock = ManualClock(case.clock_ms[0])
     choices = strategies(case.logical_plan, chance)
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        query = InlineQuery(
-            case.logical_plan,
-            str(tmp_path),
-            strategy=chance.choice(choices),
-            slots=chance.randint(1, 4),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-        got = results_of(case, query.published())
+    got = run_restarted(case, tmp_path, chance, lambda: chance.choice(choices))
     assert got == case.expected, explain(case, got, choices)
 
 

@@ -19,7 +19,8 @@ from braid.optimizer.strategies import Biclique, TimeSliced
 from braid.plan.layout import Adapt, SlicingKind
 from braid.testing import Draft, InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_case, results_of, some_exchange
+from tests.properties.cases import Case, make_case, results_of
+from tests.properties.running import run_restarted
 from tests.properties.slicing import some_slices
 
 UNITS = 4
@@ -30,24 +31,14 @@ STEP_US = 1_000_000
 def test_slices_of_any_kind_give_the_oracles_rows_over_restarts(seed: int, tmp_path: Path) -> None:
     """Every batch or two another run, with other units, other slices and another adaptation."""
     case, chance = make_case(seed).restarted(), random.Random(seed)
-    clock, many = ManualClock(case.clock_ms[0]), seed % 2
-    got: Counter[Any] = Counter()
-    strategies = []
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        strategies += [some_slices(case.logical_plan, chance) if many or not batch else strategies[-1]]
-        query = InlineQuery(
-            case.logical_plan,
-            str(tmp_path),
-            strategy=strategies[-1],
-            slots=chance.randint(1, 4),
-            ingest_tasks=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-        got = results_of(case, query.published())
-    assert got == case.expected, f"{case.describe()}\n{strategies}"
+    used: list[TimeSliced] = []
+
+    def choose() -> TimeSliced:
+        used.append(some_slices(case.logical_plan, chance) if seed % 2 or not used else used[-1])
+        return used[-1]
+
+    got = run_restarted(case, tmp_path, chance, choose)
+    assert got == case.expected, f"{case.describe()}\n{used}"
 
 
 def windows_of(case: Case, kind: str, chance: random.Random) -> Case:

@@ -23,8 +23,9 @@ from braid.state.manifest import Block
 from braid.testing import Draft, DraftStream, InlineQuery, ManualClock
 from braid.testing.expressions import equal
 from tests.budget import seeds
-from tests.properties.cases import make_case, results_of, some_exchange, strategies, trees
-from tests.properties.test_inline_oracle import CRAMPING, explain, run
+from tests.properties.cases import make_case, strategies, trees
+from tests.properties.running import explain, run, run_restarted
+from tests.properties.test_inline_oracle import CRAMPING
 from tests.properties.test_ordered import POLICIES, check, oracle, ordered_case
 
 PLAIN = seeds(11_000, 30)
@@ -56,23 +57,9 @@ def test_limits_on_memory_and_merges_change_no_rows(seed: int, tmp_path: Path, m
 def test_restarts_in_another_shape_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     """From a tree to sequences what is stored between is dropped; back to a tree it is made from the streams' rows."""
     case, chance = make_case(seed, shares=MANY).restarted(), random.Random(seed)
-    clock = ManualClock(case.clock_ms[0])
     choices: list[Strategy] = [*trees(case.logical_plan, chance), *strategies(case.logical_plan, chance)]
-    used = []
-    for batch, now in enumerate(case.clock_ms):
-        clock.now_ms = now
-        used.append(chance.choice(choices))
-        query = InlineQuery(
-            case.logical_plan,
-            str(tmp_path),
-            strategy=used[-1],
-            slots=chance.randint(1, 3),
-            clock=clock,
-            exchange=some_exchange(case.logical_plan, chance),
-        )
-        query.run(batch, case.tables(batch))
-        got = results_of(case, query.published())
-    assert got == case.expected, explain(case, got, used)
+    got = run_restarted(case, tmp_path, chance, lambda: chance.choice(choices))
+    assert got == case.expected, explain(case, got, choices)
 
 
 @pytest.mark.parametrize("seed", ORDERED)

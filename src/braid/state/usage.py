@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
+
+Activity = Literal["opening", "placing"]
+"""What opens blocks, and what decides where rows are stored: parts of a task that are measured for themselves."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Meter:
         self._segments: dict[str, tuple[bool, set[int]]] = {}
         self._moved_bytes = 0
         self.store_reads = self.store_writes = self.record_bytes = 0
-        self.opening = self.placing = 0.0
+        self._spent: dict[Activity, float] = {"opening": 0.0, "placing": 0.0}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -88,6 +91,10 @@ class Meter:
             offsets.add(offset)
             self._moved_bytes += 0 if is_own else length
 
+    def spend(self, activity: Activity, seconds: float) -> None:
+        """CPU time of an activity."""
+        self._spent[activity] += seconds
+
     def count_moved(self, length: int) -> None:
         """Rows that another slot sent."""
         self._moved_bytes += length
@@ -100,8 +107,8 @@ class Meter:
             store_writes=self.store_writes,
             segment_reads=sum(len(offsets) for _, offsets in self._segments.values()),
             moved_bytes=self._moved_bytes,
-            opening=self.opening,
-            placing=self.placing,
+            opening=self._spent["opening"],
+            placing=self._spent["placing"],
         )
 
 
@@ -137,24 +144,12 @@ def count_segment(path: str, offset: int, length: int) -> None:
 
 
 @contextmanager
-def opening() -> Iterator[None]:
-    """Count the CPU time that opens a block."""
+def measuring(activity: Activity) -> Iterator[None]:
+    """Count the CPU time of this thread meanwhile as that of the activity."""
     meter = _current.get()
     began = time.thread_time()
     try:
         yield
     finally:
         if meter is not None:
-            meter.opening += time.thread_time() - began
-
-
-@contextmanager
-def placing() -> Iterator[None]:
-    """Count the CPU time that decides where rows are stored."""
-    meter = _current.get()
-    began = time.thread_time()
-    try:
-        yield
-    finally:
-        if meter is not None:
-            meter.placing += time.thread_time() - began
+            meter.spend(activity, time.thread_time() - began)

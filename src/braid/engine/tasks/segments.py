@@ -22,7 +22,7 @@ from braid.kernels.rows import Rows
 from braid.plan.join import Index, JoinPlan, id_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
-from braid.state.usage import opening
+from braid.state.usage import measuring
 
 # Columns of a segment for each index but the first: the positions of its rows in the order of the index, and the keys
 # and numbers in that order. They are mapped with the rows, so the workers of an executor share them.
@@ -59,7 +59,7 @@ class SegmentStore:
     def reader(self, file: str) -> BlockReader:
         found = self._readers.get(file)
         if found is None:
-            with opening():
+            with measuring("opening"):
                 found = self._readers[file] = self._open(f"{self._directory}/{file}")
         return found
 
@@ -105,7 +105,7 @@ class SegmentStore:
         found = self._opened.get((file, segment.offset, choices))
         if found is None:
             reader = self.reader(file)
-            with opening():
+            with measuring("opening"):
                 found = self._index(reader.batch(segment), segment, stream, choices, is_sorted)
             self._opened[file, segment.offset, choices] = found
         return found

@@ -20,7 +20,7 @@ from braid.kernels.times import row_times, time_pieces
 from braid.placement.units import Placed, store_at
 from braid.plan.join import Index, JoinPlan, SortOrder
 from braid.plan.layout import Layout
-from braid.state.usage import placing
+from braid.state.usage import measuring
 
 StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
 """The unit and route of rows, the rows, their oldest and newest event time, and what they reach when they probe."""
@@ -40,7 +40,7 @@ def placed_rows(
     elif layout.ranges is not None and routing is not None:
         numbers = range_values(routing, rows)
     keys = common_keys(plan, number, rows)
-    with placing():
+    with measuring("placing"):
         return store_at(layout, side, keys, rows.length, salt, numbers, hashes)
 
 
