@@ -19,19 +19,15 @@ from tests.budget import seeds
 from tests.unit.control.memory.numbers import groups_of, state_of
 
 
-def test_the_estimate_is_twice_what_is_live_at_a_constant_rate() -> None:
-    history = MemoryHistory(1_000, sampled_ms=3_000, sampled_bytes=200)
+def test_the_estimate_is_what_is_live_at_the_end_of_the_next_interval() -> None:
+    history = MemoryHistory(1_000, sampled_ms=3_000, sampled_bytes=250)
     state = state_of(groups_of([300]), now_ms=5_000, history=history, spilled_bytes=100)
-    assert estimated_bytes(state) == 800
+    assert estimated_bytes(state) == 550
 
 
 def test_the_estimate_is_what_is_live_where_windows_are_full() -> None:
     history = MemoryHistory(1_000, sampled_ms=3_000, sampled_bytes=450)
     assert estimated_bytes(state_of(groups_of([400]), now_ms=5_000, history=history)) == 400
-
-
-def test_the_estimate_before_any_time_has_passed_is_what_is_live() -> None:
-    assert estimated_bytes(state_of(groups_of([400]), now_ms=0, history=MemoryHistory(0))) == 400
 
 
 def test_the_policy_is_the_one_of_the_query() -> None:

@@ -1,0 +1,108 @@
+"""Every claim on adapting state holds on a record that supports it, and refuses one that contradicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from experiments import dcape
+from experiments.claims import Claim, Measured
+from experiments.dcape.size import SIZES
+from experiments.experiment import Experiment, plain
+from tests.experiments.dcape_records import record
+
+BY_NAME = {experiment.name: experiment for experiment in dcape.EXPERIMENTS}
+Contradict = Callable[[Measured], None]
+
+
+def with_figures(*path: str, **figures: Any) -> Contradict:
+    """Other figures in all rounds of one variant."""
+
+    def change(measured: Measured) -> None:
+        place: Any = measured
+        for name in path:
+            place = place[name]
+        for one in place:
+            one.update(figures)
+
+    return change
+
+
+CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
+    "spill_shares": {
+        "falls": with_figures("0.3", "0.5", results=900),
+        "stays below": with_figures("0.5", "0.1", fullest=1.01),
+        "is rarer": with_figures("0.5", "1.0", spills=18),
+    },
+    "spill_victims": {
+        "finds more, mixed": with_figures("mixed", "0.3", "unproductive", results=1_190),
+        "leaves less": with_figures("mixed", "0.3", "productive", reread=[90]),
+        "finds more, same": with_figures("same", "0.5", "unproductive", results=999),
+    },
+    "alternating": {
+        "more often": with_figures("balance", "0.9", relocations=2),
+        "by interval": with_figures("every", "15000", relocations=27),
+        "even": with_figures("every", "15000", spread_90=1.31),
+    },
+    "skewed": {"keeps finding": with_figures("moves", spills=1)},
+    "lazy_disk": {
+        "finds more": with_figures("0.2", "lazy", results=799),
+        "as much": with_figures("long", "lazy", results=1_200),
+        "cleans up sooner": with_figures("long", "lazy", deferred=[10, 10, 200]),
+    },
+    "active_disk": {
+        "overtakes": with_figures("0.1", "active", results=799),
+        "drops first": with_figures("0.15", "active", results_by_time=[0, 10, 1_000]),
+    },
+}
+CASES = [(name, claim) for name, by_claim in CONTRADICTIONS.items() for claim in by_claim]
+
+
+def claim_of(name: str, claim: str) -> Claim:
+    (found,) = [one for one in BY_NAME[name].claims if one.name == claim]
+    return found
+
+
+def test_every_claim_has_a_contradiction() -> None:
+    assert {(one.name, claim.name) for one in dcape.EXPERIMENTS for claim in one.claims} == set(CASES)
+
+
+@pytest.mark.parametrize(("name", "claim"), CASES)
+def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(name: str, claim: str) -> None:
+    supported = claim_of(name, claim).judge(record(name))
+    assert supported.holds is True, supported
+    measured = record(name)
+    CONTRADICTIONS[name][claim](measured)
+    refused = claim_of(name, claim).judge(measured)
+    assert refused.holds is False, refused
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "change"),
+    [
+        ("alternating", "even", with_figures("none", spread_most=2.9)),
+        ("alternating", "more often", with_figures("balance", "0.9", moved_share=9.0)),
+        ("skewed", "keeps finding", with_figures("moves", results=700)),
+        ("spill_victims", "leaves less", with_figures("mixed", "0.5", "productive", deferred=[90])),
+    ],
+)
+def test_a_claim_of_two_parts_needs_both(name: str, claim: str, change: Contradict) -> None:
+    measured = record(name)
+    change(measured)
+    assert claim_of(name, claim).judge(measured).holds is False
+
+
+def test_rounds_that_disagree_decide_nothing() -> None:
+    measured = record("active_disk")
+    measured["0.2"]["active"][0]["results"] = 700
+    assert claim_of("active_disk", "overtakes").judge(measured).holds is None
+
+
+@pytest.mark.parametrize("experiment", dcape.EXPERIMENTS, ids=lambda one: one.name)
+def test_records_are_described_and_tabled(experiment: Experiment) -> None:
+    measured = record(experiment.name)
+    assert experiment.describe(measured, plain(experiment.settings(SIZES["quick"])))
+    for table in experiment.tables(measured):
+        assert {len(row) for row in table.rows} == {len(table.headings)}
