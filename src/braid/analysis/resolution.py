@@ -237,23 +237,20 @@ def _pointer(text: str, error: Any) -> str:
 
 
 def _session_zone(spark: SparkSession) -> Zone:
-    jvm: Any = spark._jvm
     rules = _zone_rules(spark)
     fixed = bool(rules.isFixedOffset())
-    offset = rules.getOffset(jvm.java.time.Instant.EPOCH).getTotalSeconds()
+    offset = rules.getOffset(_java_class(spark, "java.time.Instant").EPOCH).getTotalSeconds()
     return Zone(fixed=fixed, utc=fixed and offset == 0, offset_us=offset * 1_000_000)
 
 
 def _java_version(spark: SparkSession) -> int:
-    jvm: Any = spark._jvm
-    return int(jvm.java.lang.Runtime.version().feature())
+    return int(_java_class(spark, "java.lang.Runtime").version().feature())
 
 
 def _zone_rules(spark: SparkSession) -> Any:
     """Java's rules of the session's time zone."""
-    jvm: Any = spark._jvm
     name = spark.conf.get("spark.sql.session.timeZone")
-    return jvm.org.apache.spark.sql.catalyst.util.DateTimeUtils.getZoneId(name).getRules()
+    return _java_class(spark, "org.apache.spark.sql.catalyst.util.DateTimeUtils").getZoneId(name).getRules()
 
 
 def _empty_frame(spark: SparkSession, streams: Sequence[AnalyzedStream], time_type: str) -> DataFrame:
@@ -263,6 +260,13 @@ def _empty_frame(spark: SparkSession, streams: Sequence[AnalyzedStream], time_ty
         for field in stream.schema.fields
     ]
     fields.append({"name": RESULT_TIME, "type": time_type, "nullable": True, "metadata": {}})
-    jvm: Any = spark._jvm
-    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps({"type": "struct", "fields": fields}))
-    return DataFrame(spark._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), schema), spark)
+    schema = _java_class(spark, "org.apache.spark.sql.types.DataType").fromJson(
+        json.dumps({"type": "struct", "fields": fields})
+    )
+    no_rows = _java_class(spark, "java.util.ArrayList")()
+    return DataFrame(spark._jsparkSession.createDataFrame(no_rows, schema), spark)
+
+
+def _java_class(spark: SparkSession, name: str) -> Any:
+    """A class by its whole name. Asked for part by part, the JVM searches all its archives for each package's name."""
+    return getattr(spark._jvm, name)

@@ -109,11 +109,12 @@ def _width(schema: st.StructType) -> int | None:
 
 
 def _find_manager(spark: SparkSession) -> str | None:
-    jvm: Any = spark.sparkContext._jvm
+    # By its whole name: asked for part by part, the JVM searches all its archives for each package's name.
+    utilities: Any = getattr(spark.sparkContext._jvm, "org.apache.spark.util.Utils")
     for package in PACKAGES:
         name = f"{package}.FileSystemBasedCheckpointFileManager"
         try:
-            jvm.org.apache.spark.util.Utils.classForName(name, True, False)
+            utilities.classForName(name, True, False)
         except Py4JJavaError:
             continue
         return name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -46,9 +45,9 @@ def hadoop_location(spark: SparkSession, location: str) -> str:
     """A location with its scheme, as Spark would complete it."""
     if scheme_of(location):
         return location.rstrip("/")
-    jvm: Any = spark.sparkContext._jvm
     try:
-        path = jvm.org.apache.hadoop.fs.Path(location)
+        # By its whole name: asked for part by part, the JVM searches all its archives for each package's name.
+        path = getattr(spark.sparkContext._jvm, "org.apache.hadoop.fs.Path")(location)
         return str(path.getFileSystem(spark._jsc.hadoopConfiguration()).makeQualified(path).toString())
     except (PySparkException, Py4JError) as error:
         raise StorageError(
