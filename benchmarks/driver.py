@@ -36,7 +36,8 @@ from braid.optimizer.strategies.biclique import Routing
 from braid.placement.units import units_by_slot
 from braid.state.blocks import WrittenBlock
 from braid.state.files import LocalFiles
-from braid.state.manifest import Block, FrequentKey, KeyCounts, NumberSample, stored_block
+from braid.state.manifest import Block, stored_block
+from braid.state.observed.samples import FrequentKey, KeyCounts, NumberSample
 from braid.state.usage import Usage
 from braid.testing import InlineQuery, ManualClock
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
-from braid.control.memory.groups import Groups, MemoryHistory, MemoryState, used_bytes
+from braid.control.memory.groups import Groups, MemoryState, used_bytes
 from braid.control.memory.overflow import decide_overflow
 from braid.control.memory.settings import MemorySettings
 from braid.placement.parts import deferred_combinations
+from braid.state.observed.groups import MemoryHistory
 from experiments.dcape.input import Input, Numbers, rows_of_steps
 
 Decide = Callable[[MemorySettings, MemoryState], Decided]

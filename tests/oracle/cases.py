@@ -228,6 +228,7 @@ def _random_strategy(random_: random.Random, streams: int) -> str:
             "Auto()",
             "Auto()",
             f"Partitioned(units={random_.randint(1, 5)})",
+            f"Partitioned(units={random_.randint(1, 4)}, groups={random_.choice((4, 50))})",
             f"Biclique(units={random_.randint(1, 4)})",
             f"Biclique(units=({sides}))",
             "Biclique(units=4, groups=2)",

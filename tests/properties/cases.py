@@ -40,7 +40,7 @@ from braid.testing import (
 )
 from braid.testing.drafts import arrow_type
 from braid.testing.oracle import comparable
-from tests.properties.predicates import COLUMNS, Predicate, random_predicates
+from tests.properties.predicates import COLUMNS, Predicate, random_keys, random_predicates
 from tests.properties.slicing import some_slices
 
 HUGE = (2**62, -(2**62), 2**53 + 1)
@@ -104,12 +104,13 @@ class Case:
         """The same streams, joined in another order."""
         return replace(self, streams=tuple(chance.sample(self.streams, len(self.streams))))
 
-    def recut(self, chance: random.Random) -> Case:
-        """The same rows in other batches; only for a case in which nothing can be late."""
+    def recut(self, chance: random.Random, batches: int | None = None) -> Case:
+        """The same rows in other batches, some or so many; only for a case in which nothing can be late."""
         everything = [(name, row) for batch in self.batches for name, rows in batch.items() for row in rows]
         chance.shuffle(everything)
-        batches = tuple(_deal(chance, [s.name for s in self.streams], everything, chance.randint(1, 5)))
-        return replace(self, batches=batches, clock_ms=tuple(range(len(batches))))
+        count = chance.randint(1, 5) if batches is None else batches
+        dealt = tuple(_deal(chance, [s.name for s in self.streams], everything, count))
+        return replace(self, batches=dealt, clock_ms=tuple(range(len(dealt))))
 
     def describe(self) -> str:
         lines = [f"BRAID_SEED={self.seed}", *(str(stream) for stream in self.streams)]
@@ -152,6 +153,7 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     if plan.common_part is not None:
         groups = tuple(chance.randint(1, 4) for _ in range(streams))
         found.append(Partitioned(chance.randint(1, 5)))
+        found.append(Partitioned(chance.randint(1, 4), groups=chance.choice((4, 7, 40))))
         found.append(Biclique(tuple(chance.randint(parts, 5) for parts in groups), groups))
         found.append(Biclique(routing="contrand", archive=timedelta(microseconds=chance.choice((1, 7, 1000)))))
     found += trees(logical_plan, chance)
@@ -223,6 +225,20 @@ def make_case(
     for _ in batches[1:]:
         clock.append(clock[-1] + chance.choice((0, 5, 40)))
     return Case(seed, streams, tuple(random_predicates(chance, names)), batches, tuple(clock))
+
+
+def make_keyed_case(seed: int, batches: int = 12) -> Case:
+    """Streams with a common key and many batches; nothing is late, and most rows have partners in other batches."""
+    chance = random.Random(seed)
+    count = chance.choices((2, 3, 4), (50, 35, 15))[0]
+    names = [f"s{number}" for number in range(count)]
+    window = chance.choice((None, None, 30, 200))
+    streams = tuple(OracleStream(name, window, 25) for name in names)
+    most, keys = {2: (60, 12), 3: (30, 8), 4: (12, 3)}[count]
+    rows = [(name, _row(chance, chance.randint(0, 60), n, keys)) for name in names for n in range(most)]
+    rows.sort(key=lambda entry: entry[1]["ts"] + chance.uniform(-10, 10))
+    dealt = tuple(_deal(chance, names, rows, batches))
+    return Case(seed, streams, tuple(random_keys(chance, names)), dealt, tuple(range(0, 10 * batches, 10)))
 
 
 def _streams(chance: random.Random, names: list[str], nothing_late: bool) -> tuple[OracleStream, ...]:

@@ -83,6 +83,15 @@ def random_ranges(chance: random.Random, names: list[str]) -> list[Predicate]:
     return chance.sample(found, len(found) - chance.randint(0, 1))
 
 
+def random_keys(chance: random.Random, names: list[str]) -> list[Predicate]:
+    """An equality that all streams take part in, sometimes of several columns, and sometimes another predicate."""
+    columns = chance.choice((["k"], ["k"], ["j"], ["s"], ["k", "s"]))
+    found = [_equality(*pair, column, column) for pair in pairwise(names) for column in columns]
+    if chance.random() < 0.4:
+        found.append(chance.choice(KINDS)(chance, *chance.sample(names, 2)))
+    return found
+
+
 def _equality(left: str, right: str, mine: str, theirs: str) -> Predicate:
     return Predicate(
         f"{left}.{mine} = {right}.{theirs}",

@@ -26,7 +26,7 @@ from braid.plan.expressions import Expression
 from braid.plan.join import AccessPath, JoinPlan, SortOrder
 from braid.plan.layout import Layout
 from braid.state.files import LocalFiles
-from braid.state.manifest import PathShare
+from braid.state.observed.samples import PathShare
 from braid.testing import Draft, FailingFiles, InjectedCrash, InlineQuery, ManualClock, constant, within
 from braid.testing.drafts import TIMESTAMP
 from tests.budget import seeds

@@ -61,7 +61,7 @@ def test_a_checkpoint_of_another_format_is_refused_with_both_numbers(tmp_path: P
     write_record(LocalFiles(), str(path), {**record, "query": {**record["query"], "format": 1}})
     with pytest.raises(RestartError) as caught:
         InlineQuery(logical_plan(), str(tmp_path))
-    assert "has format 1, and this version of Braid reads and writes format 5" in caught.value.message
+    assert "has format 1, and this version of Braid reads and writes format 6" in caught.value.message
     assert "a new path" in caught.value.hint
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from braid.control import compaction, merging, sizing
 from braid.control.idleness import SourceCheck
+from braid.control.memory.adapting import Decide
 from braid.engine.tasks import merge
 from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy, TimeSliced
@@ -61,9 +62,17 @@ class Drill:
     """A case run in one directory by one run after another, until every batch is committed."""
 
     def __init__(
-        self, case: Case, directory: Path, chance: random.Random, *, changing: bool, strategy: Strategy | None = None
+        self,
+        case: Case,
+        directory: Path,
+        chance: random.Random,
+        *,
+        changing: bool,
+        strategy: Strategy | None = None,
+        memory: Decide | None = None,
     ) -> None:
         self.case = case
+        self._memory = memory
         self._only = strategy
         self.directory = str(directory)
         self.chance = chance
@@ -88,6 +97,7 @@ class Drill:
                 files=files,
                 fate=lambda _: "once" if fates is None else next(fates),
                 exchange=self._exchange(),
+                memory=self._memory,
             )
             began, taken_in = self.clock.now_ms, self._taken_in(query)
             self._follow_spark(query)

@@ -15,7 +15,7 @@ from math import ceil
 from statistics import median
 
 from braid.control import merging
-from braid.placement.units import slot_of, units_of
+from braid.placement.groups import slots_of_units
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Manifest, Merge, MergePace
 
@@ -50,11 +50,7 @@ class Compaction:
         self._blocks = {block.file: block for block in live}
         self._slots = slots
         self._interval = interval
-        self._slots_of_units = {
-            (layout.epoch, unit.number): slot_of(unit, slots)
-            for layout in layouts
-            for unit in units_of(layout, streams)
-        }
+        self._slots_of_units = slots_of_units(layouts, streams, slots)
         self._spent: dict[int, float] = defaultdict(float)
         self._slots_used: dict[tuple[str, ...], frozenset[int]] = {}
 
@@ -94,7 +90,7 @@ class Compaction:
         """Whole moves of one stream, layout and interval of steps are made together: they make one block per slot."""
         families: dict[tuple[object, ...], list[Merge]] = defaultdict(list)
         for merge in whole:
-            own = () if merge.into is not None else merge.files
+            own = () if merge.into not in (None, merge.epoch) else merge.files
             steps = self._interval(self._blocks[merge.files[0]])
             families[merge.stream, merge.epoch, merge.into, merge.buffered, own, steps].append(merge)
         grouped = families.values()
@@ -138,7 +134,8 @@ class Compaction:
             places = {(self._blocks[file].epoch, self._blocks[file].units) for file in merge.files}
             known = frozenset(range(self._slots))
             if all(units is not None for _, units in places):
-                known = frozenset(self._slots_of_units[epoch, unit] for epoch, units in places for unit in units or ())
+                own = ((epoch, unit) for epoch, units in places for unit in units or ())
+                known = frozenset(slot for place in own for slot in self._slots_of_units[place])
             self._slots_used[merge.files] = known
         return known
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from braid.control.compaction import Compaction
-from braid.control.merging import due_merges, due_moves, latest, oldest_useful
+from braid.control.merging import due_merges, due_moves, latest, oldest_useful, reassignments
 from braid.control.slicing.terms import interval_of, oldest_watermarks
 from braid.control.watermarks import lookup_marks
 from braid.plan.join import JoinPlan
@@ -52,17 +52,19 @@ def decide_rewrites(
     interval = interval_of(manifest.terms)
     compaction = Compaction(manifest, live, layouts, len(plan.streams), slots, interval)
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
-    merges = due_merges(plan, others, marks, compaction.largest, archive, outranked, interval)
+    reassigned = reassignments(layouts)
+    merges = due_merges(plan, others, marks, compaction.largest, archive, outranked, interval, reassigned)
     return compaction.choose(unfinished, moves, merges)
 
 
 def continued_merges(manifest: Manifest, live: Sequence[Block], layouts: Sequence[Layout]) -> tuple[Merge, ...]:
     """The unfinished merges that can be continued; the others are given up, and their parts dropped.
 
-    A merge ends without result if one of its blocks expires, if the stored order changes, or if the layout that its
-    rows move to is replaced.
+    A merge ends without result if one of its blocks expires, if the stored order changes, if the layout that its
+    rows move to is replaced, or if other units own its partition groups.
     """
-    files, alike, newest = {block.file for block in live}, _alike(layouts), layouts[-1].epoch
+    files, newest = {block.file for block in live}, layouts[-1].epoch
+    alike = _alike(layouts) - reassignments(layouts).keys()
     return tuple(
         begun
         for begun in manifest.unfinished

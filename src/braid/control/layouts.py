@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
+from braid.control.memory.adapting import Decide, adapt_memory
 from braid.control.merging import never_expires
 from braid.control.ranging import decide_ranges
 from braid.control.sizing import resize
@@ -16,6 +17,7 @@ from braid.control.watermarks import has_filled
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Manifest, Pressure
+from braid.state.observed.groups import MemoryHistory
 
 
 @dataclass(frozen=True)
@@ -26,17 +28,27 @@ class Spread:
     adaptations: tuple[str, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
+    memory: MemoryHistory | None = None
+    sample_ends: bool = False
 
 
 def next_layout(
-    plan: JoinPlan, manifest: Manifest, chosen: Layout, elasticity: Elasticity | None, now_ms: int
+    plan: JoinPlan,
+    manifest: Manifest,
+    chosen: Layout,
+    elasticity: Elasticity | None,
+    now_ms: int,
+    decide: Decide | None = None,
 ) -> Spread:
     """The newest layout, or the strategy's if that spreads rows differently; adapted where an adaptation is due.
 
     A tree is never changed after it was first chosen, because the stored rows depend on its order. Subgroups that were
-    changed for hot keys stay changed over restarts, as long as the strategy starts with the same number.
+    changed for hot keys stay changed over restarts, as long as the strategy starts with the same number. So do the
+    units of partition groups, which `decide` may change.
     """
     newest = manifest.layout
+    if newest.shares_groups(chosen) and newest.units == chosen.units:
+        return _with_groups(manifest, newest, decide, now_ms)
     resized: tuple[str, ...] = ()
     # Rows that never expire would have to move.
     if chosen.follows_work and elasticity is None and not any(never_expires(plan, s.number) for s in plan.streams):
@@ -62,6 +74,16 @@ def next_layout(
         adaptation = regrouping.describe([stream.name for stream in plan.streams])
         return Spread(layout, (adaptation,), (), manifest.checked_ms)
     return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
+
+
+def _with_groups(manifest: Manifest, newest: Layout, decide: Decide | None, now_ms: int) -> Spread:
+    """The layout with some groups at other units, in a new epoch, if that is decided."""
+    adapted = None if decide is None else adapt_memory(manifest, newest, decide, now_ms)
+    if adapted is None:
+        return Spread(newest, (), (), manifest.checked_ms)
+    moved = adapted.layout.group_units != newest.group_units
+    layout = replace(adapted.layout, epoch=newest.epoch + 1) if moved else newest
+    return Spread(layout, adapted.adaptations, (), manifest.checked_ms, adapted.history, adapted.sample_ends)
 
 
 def _sliced(plan: JoinPlan, manifest: Manifest, newest: Layout, elasticity: Elasticity | None, now_ms: int) -> Spread:

@@ -4,8 +4,8 @@ Blocks of a stream belong to tiers by their number of rows, each tier eight time
 tier and one archive period become one block of the next tier, so a period of n steps has O(log n) blocks and rewrites
 a row O(log n) times. A period that the watermark has passed becomes one sub-index as soon as it has four blocks.
 Blocks of different layouts or units are never merged with each other, nor those that an unfinished term separates
-(`control/slicing/terms.py`). What is due is carried out over several steps,
-as `control/compaction.py` decides.
+(`control/slicing/terms.py`). But blocks of layouts that share partition groups are, and get the newest of them. What is
+due is carried out over several steps, as `control/compaction.py` decides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ BASE_ROWS = 4096
 LARGEST_ROWS = 2_000_000
 # Rows expire by whole blocks: with ten periods at most about a tenth of the stored rows is expired but kept.
 DEFAULT_PERIODS = 10
-NONE_OUTRANKED: Mapping[int, int] = {}
+# A step tells every task the units of all groups, under each of them.
+MAX_LIVE_ASSIGNMENTS = 8
+NONE: Mapping[int, int] = {}
 
 Interval = Callable[[Block], int]
 """In which interval of steps a block is: blocks of several are not merged."""
@@ -54,21 +56,31 @@ def due_merges(
     watermarks: Sequence[int | None],
     largest: Callable[[int], int],
     archive_us: int | None = None,
-    outranked: Mapping[int, int] = NONE_OUTRANKED,
+    outranked: Mapping[int, int] = NONE,
     interval: Interval = lambda _: 0,
+    reassigned: Mapping[int, int] = NONE,
 ) -> list[Merge]:
     """The merges that are due, cheapest first; none makes a block of more rows than `largest` allows its stream.
 
     `outranked` has, for streams with row-based windows, the time below which rows are outside every future window.
+    `reassigned` has, for each layout whose groups the newest has given other units, the newest.
     """
-    groups = _due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks, largest, interval)
+    groups = _due_groups(plan, archive_periods(plan, archive_us), blocks, watermarks, largest, interval, reassigned)
     due = []
     parts = [part for group in groups for part in _limited(group, largest)]
     for group in sorted(parts, key=_rows):
         stream, buffered = group[0].stream, group[0].buffered
         oldest = None if buffered else latest(oldest_useful(plan, stream, watermarks), outranked.get(stream))
-        due.append(Merge(stream, tuple(block.file for block in group), group[0].epoch, oldest, buffered=buffered))
+        epoch = reassigned.get(group[0].epoch, group[0].epoch)
+        into = epoch if any(block.epoch != epoch for block in group) else None
+        due.append(Merge(stream, tuple(block.file for block in group), epoch, oldest, into, buffered))
     return due
+
+
+def reassignments(layouts: Sequence[Layout]) -> dict[int, int]:
+    """The epochs whose partition groups have other units in the newest layout, each with the newest."""
+    newest = layouts[-1]
+    return {x.epoch: newest.epoch for x in layouts if x.epoch != newest.epoch and x.shares_groups(newest)}
 
 
 def due_moves(
@@ -80,23 +92,26 @@ def due_moves(
     expire must move, or the new units would not share their load. From and to a layout with copies rows always move: as
     long as both are live, only primary copies are visited. So do rows that were stored before there were ranges: there
     are few, and as long as they are live every new row visits every unit. Time slices move where their
-    strategy says so.
+    strategy says so. Partition groups change their owner, and their rows stay; the oldest are rewritten where too many
+    assignments are live.
     """
     newest = layouts[-1]
     with_copies = {layout.epoch for layout in layouts if layout.has_copies or newest.has_copies}
     without_ranges = {x.epoch for x in layouts if x.ranges is not None and newest.has_ranges and not x.has_ranges}
     sliced = {x.epoch for x in layouts if newest.adapt == "aggressive" and are_sliced(x, newest)}
-    moving = with_copies | without_ranges | sliced
+    reassigned = reassignments(layouts)
+    moving = with_copies | without_ranges | sliced | set(sorted(reassigned)[:-MAX_LIVE_ASSIGNMENTS])
     due = [
         block
         for block in blocks
-        if block.epoch != newest.epoch and (block.epoch in moving or never_expires(plan, block.stream))
+        if block.epoch != newest.epoch
+        and (block.epoch in moving or (block.epoch not in reassigned and never_expires(plan, block.stream)))
     ]
     return [
         Merge(
             block.stream,
             (block.file,),
-            block.epoch,
+            reassigned.get(block.epoch, block.epoch),
             None if block.buffered else oldest_useful(plan, block.stream, watermarks),
             newest.epoch,
             block.buffered,
@@ -128,6 +143,7 @@ def _due_groups(
     watermarks: Sequence[int | None],
     largest: Callable[[int], int],
     interval: Interval,
+    reassigned: Mapping[int, int],
 ) -> list[list[Block]]:
     by_tier: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     by_period: dict[tuple[object, ...], list[Block]] = defaultdict(list)
@@ -138,7 +154,8 @@ def _due_groups(
             continue
         period = periods[block.stream]
         number = 0 if period is None else block.max_time // period
-        family = (block.stream, block.epoch, block.units, block.buffered, number, interval(block))
+        epoch = reassigned.get(block.epoch, block.epoch)
+        family = (block.stream, epoch, block.units, block.buffered, number, interval(block))
         until = closed[block.stream]
         if period is not None and until is not None and until >= (number + 1) * period:
             by_period[family].append(block)

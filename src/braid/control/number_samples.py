@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from braid.state.manifest import NumberSample
+from braid.state.observed.samples import NumberSample
 
 POINT = np.dtype([("number", "<f8"), ("rows", "<f4"), ("lower", "<f8"), ("upper", "<f8")])
 Points = npt.NDArray[np.void]

@@ -19,7 +19,7 @@ from braid.plan.explain import render
 from braid.plan.expressions import Expression
 from braid.plan.join import AccessPath, JoinPlan, SortOrder
 from braid.plan.layout import Layout
-from braid.state.manifest import PathShare
+from braid.state.observed.samples import PathShare
 
 # The sampled pairs of two streams are compared on the driver: 65,536 comparisons for each path.
 SAMPLED_ROWS = 256

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from braid.control.number_samples import Points, group_starts, points_of
 from braid.plan.layout import Layout
-from braid.state.manifest import NumberSample
+from braid.state.observed.samples import NumberSample
 
 # Shares of a smaller sample are mostly chance.
 MIN_SAMPLED_ROWS = 1000

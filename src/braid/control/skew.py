@@ -15,7 +15,7 @@ import numpy as np
 
 from braid.placement.units import subgroups_of
 from braid.plan.layout import Layout
-from braid.state.manifest import FrequentKey, KeyCounts
+from braid.state.observed.samples import FrequentKey, KeyCounts
 
 # Counts of a step lose a tenth with every later step, so the counts follow a change of keys within about ten steps.
 DECAY = 0.9

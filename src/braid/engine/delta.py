@@ -29,7 +29,8 @@ from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import WrittenBlock
 from braid.state.checkpoint import identity_of
-from braid.state.manifest import Block, DeltaRecord, KeyCounts, Manifest, Move, NumberSample, stored_block
+from braid.state.manifest import Block, DeltaRecord, Manifest, Move, stored_block
+from braid.state.observed.samples import KeyCounts, NumberSample
 from braid.state.usage import Usage
 
 Reports = Sequence[IngestReport]
@@ -93,6 +94,8 @@ def delta_of(
             *paths.adaptations,
             *(() if decision is None else decision.adaptations),
         ),
+        memory=start.spread.memory,
+        sample_ends=start.spread.sample_ends,
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,
         key_counts=_key_counts(plan, manifest, layout, reports),

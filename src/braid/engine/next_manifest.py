@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import check_costs_after, fanouts_after
+from braid.control.memory.adapting import begin_sample, groups_after
 from braid.control.sizing import work_after
 from braid.control.slicing.balancing import with_loads
 from braid.control.slicing.smoothing import with_densities
@@ -18,6 +19,7 @@ from braid.optimizer.trees import derivation
 from braid.placement.units import are_sliced
 from braid.plan.join import JoinPlan
 from braid.state.manifest import DeltaRecord, Manifest, Move
+from braid.state.observed.groups import GroupState
 from braid.state.slice_state import SliceState
 
 
@@ -52,6 +54,7 @@ def next_manifest(
         aggregate=before.aggregate,
         order_state=before.order_state,
         slice_state=_slice_state(plan, before, delta, looked),
+        groups=_groups(before, delta, looked),
         unit_pairs=unit_pairs(before, delta.layout, looked.found.units),
         loads=subgroup_loads(plan, layouts, looked.found.units) or before.loads,
         pressures=delta.pressures,
@@ -74,6 +77,17 @@ def _slice_state(plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: L
     state = (before.slice_state if same else None) or SliceState()
     reported = (load for report in looked.found.reports for load in report.loads)
     return with_densities(plan, with_loads(plan, state, delta.layout, reported), delta)
+
+
+def _groups(before: Manifest, delta: DeltaRecord, looked: LookedUp) -> GroupState | None:
+    """What is known of partition groups after a step."""
+    count = len(delta.layout.group_units)
+    if count == 0:
+        return None
+    known = begin_sample(before.groups) if delta.sample_ends and before.groups is not None else before.groups
+    found = (group for report in looked.found.reports for group in report.groups)
+    counted = ((group.group, group.size, group.inserted, group.results) for group in found)
+    return groups_after(known, count, counted, delta.now_ms, delta.memory)
 
 
 def _late_rows(before: Manifest, delta: DeltaRecord) -> tuple[int, ...]:

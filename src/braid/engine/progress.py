@@ -92,6 +92,7 @@ def step_progress(
         "copies": sum(block.copies for block in manifest.blocks),
         "bytesModelled": _modelled_bytes(looked, delta),
         "held": {},
+        "partitionGroups": _groups(manifest),
         "inFlight": sum(term.rounds_left for term in manifest.terms),
         "hotKeys": [
             {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
@@ -99,6 +100,14 @@ def step_progress(
         ],
         "adaptations": list(delta.adaptations),
     }
+
+
+def _groups(manifest: Manifest) -> dict[str, Any]:
+    """What is known of partition groups: how many there are, those with rows, and the bytes of the largest."""
+    if manifest.groups is None:
+        return {}
+    sizes = [load.size for load in manifest.groups.loads]
+    return {"groups": len(sizes), "withRows": sum(size > 0 for size in sizes), "largestBytes": max(sizes)}
 
 
 def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from braid.control.paths import RowSample
 from braid.errors import BraidError
 from braid.plan.typed_json import from_json, to_rows
 from braid.state.blocks import WrittenBlock
-from braid.state.manifest import Block, CheckCost, KeyCounts, NumberSample
+from braid.state.manifest import Block, CheckCost
+from braid.state.observed.samples import KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
 from braid.state.slice_state import SliceLoad
 from braid.state.usage import Usage
@@ -95,6 +96,16 @@ class UnitCounts:
 
 
 @dataclass(frozen=True)
+class GroupCount:
+    """Of a partition group: the bytes stored, the rows that the step stored, and the results that it found."""
+
+    group: int
+    size: int
+    inserted: int
+    results: int
+
+
+@dataclass(frozen=True)
 class ResultFile:
     """A file of results in staging."""
 
@@ -141,7 +152,8 @@ class ProbeReport(SlotReport):
     """The work of a slot in a probe job, and the blocks it wrote.
 
     `stored` are the step's own rows of its units, gathered; `merged` and `intermediate` rows, and those exchanged with
-    the next round. `loads` are those of its units by stream, where there are time slices.
+    the next round. `loads` are those of its units by stream, where there are time slices; `groups` the partition groups
+    of its units, where there are any.
     """
 
     host: str
@@ -152,6 +164,7 @@ class ProbeReport(SlotReport):
     intermediate: tuple[Block, ...]
     checks: tuple[CheckCost, ...] = ()
     loads: tuple[SliceLoad, ...] = ()
+    groups: tuple[GroupCount, ...] = ()
     exchanged: WrittenBlock | None = None
     output: Output = field(default_factory=Output)
 

@@ -13,7 +13,7 @@ from braid.control.fanouts import JoinOrders, LookupCounts
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand, RoundsCommand
 from braid.engine.reports import ProbeReport, UnitCounts
-from braid.placement.units import routes_stay_local
+from braid.placement.groups import all_stay_local
 from braid.plan.join import JoinPlan
 from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, CheckCost
@@ -146,8 +146,7 @@ def _after_gathering(command: ProbeCommand, gathered: frozenset[str], answers: S
 def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand, start: int) -> list[tuple[int, int]]:
     """Which rounds, first and last, run in one job, from the round `start` on."""
     count = command.rounds
-    local = len(command.layouts) == 1 and routes_stay_local(command.layouts[0], len(plan.streams), cluster.slots)
-    if not local:
+    if not all_stay_local(command.layouts, len(plan.streams), cluster.slots):
         return [(number, number) for number in range(start, count)]
     jobs, first = [], start
     for number in range(start, count):

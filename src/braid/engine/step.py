@@ -19,6 +19,7 @@ from braid.control.elasticity import Elasticity
 from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import next_layout
+from braid.control.memory.adapting import Decide
 from braid.control.ordering import Ordering
 from braid.control.paths import rows_to_sample
 from braid.control.watermarks import StepTimes, decide_times, latest_times
@@ -34,7 +35,7 @@ from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import look_up
 from braid.engine.progress import Phases, recorded, step_progress
 from braid.engine.reports import IngestReport, ProbeReport
-from braid.engine.restart.consistency import require_same_rows
+from braid.engine.restart.consistency import require_same_groups, require_same_rows
 from braid.engine.restart.fingerprint import storage_digest
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
@@ -53,6 +54,7 @@ class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
     `idle` are the streams that were idle at the last check. Rounds of `interleave` steps may be under way at once.
+    `memory` decides about partition groups, where there are any.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class StepRunner:
         ordering: Ordering | None = None,
         read: Input = "streaming",
         interleave: int = 1,
+        memory: Decide | None = None,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
@@ -79,11 +82,13 @@ class StepRunner:
         self._read = read
         self._elasticity = elasticity
         self._interleave = interleave
+        self._memory = memory
         self._keeper = None if ordering is None else OrderKeeper(plan, self._cluster, ordering, owner.run, interleave)
         self._requested_epoch: int | None = None
         self._history = History(checkpoint, sink, owner)
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self.manifest = self._recover()
+        require_same_groups(self.manifest, self._layout)
         self._layout = with_measured_rings(plan, self._layout, self.manifest)
         self._silence = Silence(plan, now_ms())
         self.idle = self._silence.none_idle
@@ -205,7 +210,7 @@ class StepRunner:
         """The clock, watermarks and layout of the next step."""
         now = self._now_ms()
         times = decide_times(self._plan, self.manifest.marks, idle)
-        spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now)
+        spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now, self._memory)
         row_ids = RowIds(self.manifest.next_row_id, self._cluster.ingest_tasks)
         return Start(batch, planned, now, times, spread, row_ids, sort_orders_of(self._plan, self.manifest, spread))
 

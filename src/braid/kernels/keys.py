@@ -34,6 +34,11 @@ def stored_keys(plan: JoinPlan, part: int, number: int, rows: Rows) -> Keys:
     return part_keys(plan.parts[part], number if source is None else source, rows)
 
 
+def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
+    """The keys that all streams share, if there are any."""
+    return None if plan.common_part is None else stored_keys(plan, plan.common_part, number, rows)
+
+
 def part_keys(part: KeyPart, stream: int, rows: Rows | Pairs) -> Keys:
     """The keys of one part, from the side that `stream` contributes."""
     side = part.side_of(stream)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.kernels.checks import Check, prepare_checks
+from braid.kernels.grouping import by_group, common_place
 from braid.kernels.keys import Keys, combine, part_keys
 from braid.kernels.limits import Limits, limits_of
 from braid.kernels.ordering import SortedIndex, range_values
@@ -52,13 +53,17 @@ class Sampling:
 
 @dataclass(frozen=True)
 class StoredSegment:
-    """A stored segment with its indexes, sorted by the numbers of `choices`, and the range of its event times."""
+    """A stored segment with its indexes, sorted by the numbers of `choices`, and the range of its event times.
+
+    If it is `grouped`, the keys of its indexes are in the order of partition groups (`grouping.py`).
+    """
 
     rows: Rows
     indexes: tuple[SortedIndex, ...]
     min_time: int
     max_time: int
     choices: tuple[int, ...] = ()
+    grouped: bool = False
     _largest: dict[Expression, float] = field(default_factory=dict)
 
     def largest(self, number: Expression) -> float:
@@ -132,9 +137,12 @@ def prepare(
     rows: Rows,
     counters: Counters,
     rank_indexes: Mapping[int, RankIndex] | None = None,
+    grouped: bool = False,
 ) -> Probing:
-    """Compute keys, limits and windows of the probing rows, which have the columns of the `joined` streams."""
-    keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
+    """Compute keys, limits and windows of the probing rows, which have the columns of the `joined` streams.
+
+    `grouped`: they look up segments in the order of partition groups.
+    """
     windows = _windows(plan, joined, probe.stream, rows)
     limits: Limits | None = None
     headrooms = [(guard.number, limits_of(guard.bounds, rows)[1]) for guard in probe.guards]
@@ -145,7 +153,6 @@ def prepare(
             if getattr(probe.range, "name", None) == window.time:
                 limits = _within(limits, window.earliest, window.latest)
     checks = prepare_checks(plan.conjuncts[number] for number in probe.checks)
-    key = combine(keys) if keys else None
     earliest = windows[0].earliest if len(windows) == 1 else _earliest(plan, joined, probe.stream, rows)
     latest = windows[0].latest
     read = (*joined, *plan.members(probe.stream))
@@ -156,7 +163,7 @@ def prepare(
         probe=probe,
         rows=rows,
         checks=checks,
-        keys=key,
+        keys=_keys(plan, probe, rows, grouped),
         limits=limits,
         windows=windows,
         earliest=earliest,
@@ -166,6 +173,14 @@ def prepare(
         counters=counters,
         constant_bytes=constants,
     )
+
+
+def _keys(plan: JoinPlan, probe: Probe, rows: Rows, grouped: bool) -> Keys | None:
+    """The keys that the rows search, as the segments have them; None without equalities."""
+    keys = [part_keys(plan.parts[part], stream, rows) for part, stream in probe.keys]
+    if not keys:
+        return None
+    return by_group(keys, common_place(plan, [part for part, _ in probe.keys])) if grouped else combine(keys)
 
 
 def _least(headroom: npt.NDArray[np.float64]) -> float:

@@ -1,7 +1,8 @@
 """Units and routes: where a row is stored, and which stored rows a probing row visits.
 
 A stored row carries a unit and a route; a probing row carries the route it is stored under and visits the rows of the
-other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams.
+other streams with the same route, wherever they are. Partitioned: a route per unit, which stores all streams; with
+partition groups, the unit of a row is that of its group (`groups.py`).
 Biclique: one route for everything (random), or routes by key (ContRand), distributed to the subgroups of each side, or
 a route per range of a number (`ranges.py`), where a row visits every route that its bounds reach.
 Time-sliced: one route for everything, and the slice of a row's event time says which unit stores it (`slices.py`).
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from braid.kernels.grouping import groups_of_keys
 from braid.kernels.keys import Keys, buckets
 from braid.placement.ranges import routes_by_number
 from braid.placement.segments import aligned_places, coordinated_places
@@ -105,7 +107,7 @@ def store_at(
     hash instead of their position: to the same units, in whatever order and in whatever pieces they come.
     """
     if layout.kind == "partitioned":
-        units = buckets(_needed(keys), layout.units[0])
+        units = _key_units(layout, _needed(keys))
         return Placed(units, units)
     if layout.kind == "time_sliced":
         return Placed(slice_units(layout, stream, _needed(numbers)), np.zeros(rows, np.int64))
@@ -165,6 +167,8 @@ def visitors(newest: Layout, older: Layout, route: int) -> frozenset[int] | None
         return frozenset((0,))
     if not (newest.by_key and older.by_key) or newest.stored_as != older.stored_as:
         return None
+    if newest.group_units or older.group_units:
+        return None  # ranges of hashes, and remainders of others
     shared = math.gcd(newest.routes, older.routes)
     return frozenset(number for number in range(newest.routes) if number % shared == route % shared)
 
@@ -211,6 +215,13 @@ def _sides(layout: Layout, streams: int) -> tuple[Unit, ...]:
                 own = (group,) if group < groups - 1 else (group, groups)
             units.append(Unit(first + rank, rank, (stream,), own, group, index))
     return tuple(units)
+
+
+def _key_units(layout: Layout, keys: Keys) -> Numbers:
+    """The unit of each key in a partitioned layout: that of its partition group, if it has groups."""
+    if not layout.group_units:
+        return buckets(keys, layout.units[0])
+    return np.array(layout.group_units)[groups_of_keys(keys, len(layout.group_units))]
 
 
 def _classes_at(layout: Layout, unit: int) -> tuple[int, ...]:

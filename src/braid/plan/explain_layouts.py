@@ -9,7 +9,8 @@ from braid.plan.layout import Layout, Slicing
 def describe_units(layout: Layout) -> str:
     """The units of a layout, and what each stores."""
     if layout.kind == "partitioned":
-        return f"{layout.units[0]} units, each with every stream's rows of its share of the keys"
+        units = f"{layout.units[0]} units, each with every stream's rows of its share of the keys"
+        return f"{units}{_groups(layout)}"
     if layout.kind == "matrix":
         height, width = layout.units
         return f"{height} rows by {width} columns of units; a row is stored {width} or {height} times"
@@ -29,6 +30,15 @@ def describe_units(layout: Layout) -> str:
     if layout.ranges is not None:
         routing = f"ranges {groups}" if max(layout.groups) > 1 else "ranges, as soon as there are samples"
     return f"units per stream {', '.join(map(str, layout.units))}; {routing}"
+
+
+def _groups(layout: Layout) -> str:
+    """The partition groups, and how many of them the units have."""
+    if not layout.group_units:
+        return ""
+    counts = [layout.group_units.count(unit) for unit in range(layout.units[0])]
+    each = f"{counts[0]} each" if len(set(counts)) == 1 else f"{', '.join(map(str, counts))} by unit"
+    return f"; {len(layout.group_units)} partition groups, {each}"
 
 
 def _aligned(layout: Layout) -> str:

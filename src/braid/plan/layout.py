@@ -60,7 +60,8 @@ class Cover:
 class Layout:
     """A placement in force from one step on.
 
-    `partitioned`: `units[0]` units, each storing every stream's rows of its share of the keys.
+    `partitioned`: `units[0]` units, each storing every stream's rows of its share of the keys. With `group_units` the
+    keys are in partition groups, ranges of their hashes, and it has the unit of each group.
     `biclique`: `units[i]` units for stream i, in `groups[i]` subgroups by key (ContRand; 1: random). With `ranges` the
     subgroups of a side are ranges of one number of its stream: `ranges[i]` has the boundaries between them, ascending;
     a range includes its lower boundary.
@@ -99,6 +100,7 @@ class Layout:
     slicing: SlicingKind = "time"
     adapt: Adapt = "off"
     first_slices: tuple[Slicing, ...] = ()
+    group_units: tuple[int, ...] = ()
 
     @property
     def by_key(self) -> bool:
@@ -184,6 +186,11 @@ class Layout:
         if newest.units != self.units and not elastic:
             return self
         return replace(self, ranges=newest.ranges, groups=newest.groups, units=newest.units, sizes=newest.sizes)
+
+    def shares_groups(self, other: Layout) -> bool:
+        """Whether both have the same partition groups, of rows that are stored alike; their units may differ."""
+        groups = len(self.group_units)
+        return 0 < groups == len(other.group_units) and self.stored_as == other.stored_as
 
     @property
     def routes(self) -> int:

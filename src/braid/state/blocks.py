@@ -1,11 +1,12 @@
 """Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
 
     magic | segment | segment | ... | footer | footer length | footer checksum | magic
-    footer: number of segments | number of reaches | entry of each segment | reaches | schemas
+    footer: numbers of segments, reaches and ranges | entry of each segment | reaches | ranges | schemas
 
 A segment is one record batch as an Arrow IPC message, aligned so that a memory map of the file is the data itself. Its
 schema is in the footer, once for all segments that have it: a file may have many small segments. Nothing outside the
-file is needed to read it. A reader checks the footer when it opens the file and a segment when it first uses it.
+file is needed to read it. Where rows are sorted by partition group, the ranges say where those of each group begin in
+each segment. A reader checks the footer when it opens the file and a segment when it first uses it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from braid.state.files import Files
 from braid.state.outputs import output_stack
 from braid.state.usage import count_segment
 
-MAGIC = b"BRAIDBK4"
+MAGIC = b"BRAIDBK5"
 ALIGNMENT = 64
 TAIL_BYTES = 8 + 8 + len(MAGIC)
 # The footer has an entry of fixed size for each segment, so a reader that needs few of many segments parses none.
@@ -44,10 +45,15 @@ ENTRY = np.dtype(
 )
 
 COUNT_BYTES = 8
-COUNTS_BYTES = 2 * COUNT_BYTES
+COUNTS_BYTES = 3 * COUNT_BYTES
 REACH = np.dtype(
     [("segment", "<i8"), ("stream", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("headroom", "<f8")],
 )
+
+# A row for each partition group of a segment that has rows, in their order: its rows begin at `start`.
+GROUP_RANGE = np.dtype([("segment", "<u4"), ("group", "<u4"), ("start", "<u4")])
+GroupRanges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""The partition groups of a segment that have rows, ascending, and where the rows of each begin."""
 
 
 class Reach(NamedTuple):
@@ -100,6 +106,7 @@ class BlockWriter:
         self._opened = output_stack()
         self.segments: list[Segment] = []
         self._reaches: list[tuple[int | float, ...]] = []
+        self._ranges: list[npt.NDArray[Any]] = []
         self._schemas: list[pa.Schema] = []
         self.size = 0
 
@@ -117,18 +124,20 @@ class BlockWriter:
         min_time: int,
         max_time: int,
         reaches: Iterable[Reach] = (),
+        ranges: GroupRanges | None = None,
     ) -> None:
         data = memoryview(batch.serialize())
         checksum, schema = xxhash.xxh3_64_intdigest(data), self._number_of(batch.schema)
         offset = self._next_offset()
         segment = Segment(unit, route, offset, len(data), batch.num_rows, min_time, max_time, checksum, schema)
-        self._append(segment, data, reaches)
+        self._append(segment, data, reaches, ranges)
 
     def copy(self, segment: Segment, reader: BlockReader) -> None:
         """Add a segment of another block, byte by byte."""
         schema = self._number_of(reader.schemas[segment.schema])
         copied = segment._replace(offset=self._next_offset(), schema=schema)
-        self._append(copied, memoryview(reader.checked(segment)), reader.reaches_of(segment))
+        data, reaches = memoryview(reader.checked(segment)), reader.reaches_of(segment)
+        self._append(copied, data, reaches, reader.ranges_of(segment))
 
     def _next_offset(self) -> int:
         if self._file is None:
@@ -136,8 +145,12 @@ class BlockWriter:
         self._write(b"\0" * (-self.size % ALIGNMENT))
         return self.size
 
-    def _append(self, segment: Segment, data: memoryview, reaches: Iterable[Reach]) -> None:
+    def _append(self, segment: Segment, data: memoryview, reaches: Iterable[Reach], ranges: GroupRanges | None) -> None:
         self._reaches += [(len(self.segments), *reach) for reach in reaches]
+        if ranges is not None:
+            found = np.empty(len(ranges[0]), GROUP_RANGE)
+            found["segment"], found["group"], found["start"] = len(self.segments), *ranges
+            self._ranges.append(found)
         self.segments.append(segment)
         self._write(data)
 
@@ -167,12 +180,13 @@ class BlockWriter:
         )
 
     def _footer(self) -> bytes:
-        entries = np.array(self.segments, ENTRY)
-        counts = np.array([len(self.segments), len(self._reaches)], "<i8")
+        entries, reaches = np.array(self.segments, ENTRY), np.array(self._reaches, REACH)
+        ranges = np.concatenate([np.empty(0, GROUP_RANGE), *self._ranges])
+        counts = np.array([len(entries), len(reaches), len(ranges)], "<i8")
         schemas = [schema.serialize().to_pybytes() for schema in self._schemas]
         lengths = [len(schema).to_bytes(COUNT_BYTES, "little") for schema in schemas]
         framed = [part for pair in zip(lengths, schemas, strict=True) for part in pair]
-        return b"".join([counts.tobytes(), entries.tobytes(), np.array(self._reaches, REACH).tobytes(), *framed])
+        return b"".join([*(part.tobytes() for part in (counts, entries, reaches, ranges)), *framed])
 
     def __enter__(self) -> BlockWriter:
         return self.open()
@@ -224,11 +238,13 @@ class BlockReader:
         self._checked: set[int] = set()
         self._by_stream: dict[int, tuple[npt.NDArray[Any], ...]] = {}
         footer = self._read_footer()
-        segments, reaches = np.frombuffer(footer, "<i8", 2).tolist()
+        segments, reaches, ranges = np.frombuffer(footer, "<i8", 3).tolist()
         end = COUNTS_BYTES + segments * ENTRY.itemsize
         self._footer = np.frombuffer(footer, ENTRY, segments, COUNTS_BYTES)
         self._reaches = np.frombuffer(footer, REACH, reaches, end)
-        self.schemas = _read_schemas(footer[end + reaches * REACH.itemsize :])
+        end += reaches * REACH.itemsize
+        self._ranges = np.frombuffer(footer, GROUP_RANGE, ranges, end)
+        self.schemas = _read_schemas(footer[end + ranges * GROUP_RANGE.itemsize :])
 
     @cached_property
     def segments(self) -> list[Segment]:
@@ -274,6 +290,23 @@ class BlockReader:
         """How far the rows of a segment reach."""
         place = np.flatnonzero(self._footer["offset"] == segment.offset)
         return [Reach(*entry[1:]) for entry in self._reaches[np.isin(self._reaches["segment"], place)].tolist()]
+
+    def ranges_of(self, segment: Segment) -> GroupRanges | None:
+        """Where the rows of each partition group begin in a segment; None if it is not sorted by them."""
+        place = np.flatnonzero(self._footer["offset"] == segment.offset)
+        found = self._ranges[np.isin(self._ranges["segment"], place)]
+        return (found["group"].astype(np.int64), found["start"].astype(np.int64)) if len(found) else None
+
+    @cached_property
+    def group_totals(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The partition groups of every segment, the rows of each there, and their share of its bytes."""
+        segments = self._ranges["segment"].astype(np.int64)
+        rows, lengths = self._footer["rows"][segments], self._footer["length"][segments]
+        starts = self._ranges["start"].astype(np.int64)
+        ends = np.append(starts[1:], 0)
+        last = np.append(segments[1:] != segments[:-1], True)[: len(segments)]
+        own = np.where(last, rows, ends[: len(segments)]) - starts
+        return self._ranges["group"].astype(np.int64), own, own / np.maximum(rows, 1) * lengths
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""

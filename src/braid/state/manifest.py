@@ -12,6 +12,8 @@ from typing import Any
 from braid.plan.join import SortOrder
 from braid.plan.layout import Cover, Layout
 from braid.state.blocks import WrittenBlock
+from braid.state.observed.groups import GroupState, MemoryHistory
+from braid.state.observed.samples import KeyCounts, NumberSample, PathShare
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 from braid.state.slice_state import SliceState
 from braid.state.terms import Term
@@ -79,9 +81,11 @@ def stored_block(
 class Merge:
     """Blocks of one stream that become one block per slot; rows older than `oldest_us` are dropped.
 
-    With `into`, rows move to where the layout of that epoch stores them. Blocks with `buffered` rows are merged only
-    with each other, and none of their rows is dropped: they have not probed yet. A large merge is cut into `slices` of
-    the sorted order. A step writes the slices from `first` up to `last`; what earlier steps wrote are the `parts`.
+    With `into`, rows move to where the layout of that epoch stores them. Where that is also the `epoch`, the blocks
+    have older assignments of its partition groups, and each slot takes the rows of its own groups. Blocks with
+    `buffered` rows are merged only with each other, and none of their rows is dropped: they have not probed yet. A
+    large merge is cut into `slices` of the sorted order. A step writes those from `first` up to `last`; what earlier
+    steps wrote are the `parts`.
     Lookups read the files until the merge is complete, and nothing reads the parts before; all parts are sorted by the
     same numbers, those of `choices`. `number` is the merge's own among those of a step.
     """
@@ -192,44 +196,6 @@ class Load:
 
 
 @dataclass(frozen=True)
-class FrequentKey:
-    """A frequent key of a stream: its 64 bits, its value as text, and its approximate number of rows."""
-
-    key: int
-    text: str
-    rows: float
-
-
-@dataclass(frozen=True)
-class KeyCounts:
-    """Observed keys of a stream: number of rows, and the most frequent keys; both decay from step to step."""
-
-    rows: float = 0.0
-    keys: tuple[FrequentKey, ...] = ()
-
-
-@dataclass(frozen=True)
-class NumberSample:
-    """A weighted sample of the numbers that a stream's rows are routed by, which decays from step to step.
-
-    `rows` is the number of rows it stands for, `points` an array in text form (`control/number_samples.py`).
-    """
-
-    rows: float = 0.0
-    points: str = ""
-
-
-@dataclass(frozen=True)
-class PathShare:
-    """The share of a stream's rows that are candidates of a probing row, if an index is sorted by a candidate."""
-
-    stream: int
-    index: int
-    choice: int
-    share: float
-
-
-@dataclass(frozen=True)
 class AggregateBlock:
     """A file of the aggregate state; `generation` is the step that wrote it."""
 
@@ -258,7 +224,7 @@ class Manifest:
     `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices still to
     write, `terms` rounds still to run. `slot_seconds` are the times of the slowest slot in the last steps,
     `work_seconds` the CPU times of all slots in those with as many units. `unit_pairs` are those that each unit
-    compared, where lookups choose among copies.
+    compared, where lookups choose among copies. `groups` is what is known of partition groups, where there are any.
     """
 
     step: int
@@ -285,6 +251,7 @@ class Manifest:
     checked_ms: int | None = None
     order_state: OrderState | None = None
     slice_state: SliceState | None = None
+    groups: GroupState | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()
@@ -310,6 +277,7 @@ class DeltaRecord:
     the step before, `planned` identifies the rows that Spark planned for the batch. `ingest` is what the ingest tasks
     of each stream used. Fewer than `interleave` steps are unfinished after the step. `covers` say which copies lookups
     visit; that took `covering_seconds`. `read_under` is the layout before, if one was chosen after rows were read.
+    `memory` is what the memory controllers recorded; with `sample_ends` their sampling interval ends before this step.
     """
 
     step: int
@@ -329,6 +297,8 @@ class DeltaRecord:
     next_row_id: int
     ingest: tuple[Usage, ...]
     adaptations: tuple[str, ...] = ()
+    memory: MemoryHistory | None = None
+    sample_ends: bool = False
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None
     frontier_us: int | None = None

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import SourceCheck
+from braid.control.memory.adapting import Decide
 from braid.control.ordering import Ordering
 from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
@@ -51,6 +52,7 @@ class InlineQuery:
         rows_per_batch: int = ROWS_PER_BATCH,
         exchange: RequestedExchange = "files",
         accept_changed_functions: bool = False,
+        memory: Decide | None = None,
     ) -> None:
         files = LocalFiles() if files is None else files
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
@@ -74,7 +76,7 @@ class InlineQuery:
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         require_newest(identity, find, self.checkpoint)
         given = (plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering)
-        self.steps = StepRunner(*given, interleave=interleave_of(strategy))
+        self.steps = StepRunner(*given, interleave=interleave_of(strategy), memory=memory)
 
     @property
     def last_batch(self) -> int:

@@ -13,7 +13,7 @@ from braid.optimizer.build import build_plan
 from braid.optimizer.paths import access_paths, sampled_expressions
 from braid.plan.join import JoinPlan, SortOrder
 from braid.plan.layout import Layout
-from braid.state.manifest import PathShare
+from braid.state.observed.samples import PathShare
 from braid.testing import Draft
 from braid.testing.expressions import constant, equal, within
 

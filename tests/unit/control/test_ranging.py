@@ -10,7 +10,7 @@ from braid.control.number_samples import add_samples, make_points, points_of, to
 from braid.control.ranging import decide_ranges
 from braid.placement.ranges import routes_by_number
 from braid.plan.layout import Layout
-from braid.state.manifest import NumberSample
+from braid.state.observed.samples import NumberSample
 
 Numbers = npt.NDArray[np.float64]
 BAND = 0.5

@@ -18,7 +18,8 @@ from braid.optimizer.strategies import Auto, Biclique, Matrix, Partitioned, Stra
 from braid.placement.units import routes_stay_local, subgroups_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import FrequentKey, KeyCounts, Load, Manifest
+from braid.state.manifest import Load, Manifest
+from braid.state.observed.samples import FrequentKey, KeyCounts
 from braid.testing import Draft
 from braid.testing.expressions import equal, less_or_equal
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from braid.control.memory.groups import MemoryHistory
+from braid.state.observed.groups import MemoryHistory
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from braid.state.observed.groups import MemoryHistory
+
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -48,22 +50,6 @@ class Groups:
     def at(self, unit: int) -> Numbers:
         """The groups of a unit that have bytes in memory."""
         return np.flatnonzero((self.owners == unit) & (self.sizes > 0))
-
-
-@dataclass(frozen=True)
-class MemoryHistory:
-    """What the controllers recorded in earlier steps."""
-
-    started_ms: int
-    """When the query began to store rows."""
-    relocated_ms: int | None = None
-    """When groups last moved."""
-    sampled_ms: int | None = None
-    """When the present sampling interval began; None: at `started_ms`."""
-    sampled_bytes: int = 0
-    """All live bytes at that time, in memory or spilled."""
-    forced_bytes: int = 0
-    """What active-disk has spilled at units that were not full."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 
 from braid.engine.sinks import Sink
-from braid.errors import RecoveryError, StorageWarning
+from braid.errors import RecoveryError, RestartError, StorageWarning
+from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
+from braid.state.manifest import Manifest
 from braid.state.ownership import Ownership, claim
 
 
@@ -33,6 +35,18 @@ def require_same_rows(batch: int, recorded: str | None, planned: str | None) -> 
         "for it now, so Spark's part of the checkpoint is older than Braid's.",
         hint="Restore the whole checkpoint directory, with spark/ in it, from one copy, or start with a new one.",
     )
+
+
+def require_same_groups(manifest: Manifest, chosen: Layout) -> None:
+    """Stored rows are sorted by their partition groups: as long as there are any, their number stays."""
+    given = len(chosen.group_units)
+    stored = {len(layout.group_units) for layout in manifest.layouts if manifest.step >= 0} - {0, given}
+    if given and stored:
+        raise RestartError(
+            f"The checkpoint has rows in {stored.pop()} partition groups, and the query is started with "
+            f"Partitioned(groups={given}).",
+            hint="Start it with the number of groups that it began with, or with a new checkpoint.",
+        )
 
 
 def check_in_step(manifest_batch: int, spark_batch: int) -> None:

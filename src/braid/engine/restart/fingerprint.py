@@ -20,7 +20,7 @@ from braid.plan.join import JoinPlan, StreamPlan
 from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Output
 
-FORMAT = 5
+FORMAT = 6
 
 
 def fingerprint(logical_plan: LogicalPlan, plan: JoinPlan, pushdown: bool) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from braid.engine.commands import ProbeCommand, RoundsCommand
 from braid.engine.sending.visit_parts import read_visits, visit_parts
-from braid.placement.units import slot_of, units_of
+from braid.placement.groups import slots_of_units
 from braid.plan.typed_json import from_json
 from braid.state.compact import from_compact, pack, to_compact, unpack
 from braid.state.manifest import Block, Merge
@@ -227,11 +227,7 @@ class _Visits:
     def __init__(self, command: ProbeCommand, slots: int) -> None:
         streams = len(command.join_orders)
         self._admission = command.admission
-        self._slots = {
-            (layout.epoch, unit.number): slot_of(unit, slots)
-            for layout in command.layouts
-            for unit in units_of(layout, streams)
-        }
+        self._slots = slots_of_units(command.layouts, streams, slots)
         starts = [command.rounds - len(order) for order in command.join_orders]
         # Later rounds start from exchanged rows.
         self._starting = {
@@ -243,8 +239,8 @@ class _Visits:
         if units is None or (block.stream in self._starting and self._admission.starting(block) is not None):
             return None
         if len(units) == 1:
-            return [self._slots[block.epoch, units[0]]]
-        return sorted({self._slots[block.epoch, unit] for unit in units})
+            return list(self._slots[block.epoch, units[0]])
+        return sorted({slot for unit in units for slot in self._slots[block.epoch, unit]})
 
 
 def _own_parts(rows: list[tuple[int, int, int]], counts: list[int]) -> tuple[list[bytes], list[int]]:

@@ -20,14 +20,15 @@ from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
 from braid.engine.tasks.sampling import KeySample, NumberSampling, RowSampling
 from braid.engine.tasks.segments import column_types
-from braid.engine.tasks.storing import common_keys, placed_rows, placed_segments, sorted_segments
+from braid.engine.tasks.storing import placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
+from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
 from braid.placement.units import copied_rows
 from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column
 from braid.state.blocks import BlockWriter, WrittenBlock
-from braid.state.manifest import NumberSample
+from braid.state.observed.samples import NumberSample
 from braid.state.order_state import ArrivalLog
 
 # Sorting larger chunks needs more memory, and smaller ones make more segments to search.

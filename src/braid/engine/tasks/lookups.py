@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
+from braid.engine.reports import GroupCount
 from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
+from braid.engine.tasks.lookup.counting import Earlier, Stored, Visits
+from braid.engine.tasks.lookup.group_counts import GroupCounts
 from braid.engine.tasks.lookup.prepared import PreparedRows
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
@@ -27,10 +27,11 @@ from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.checks import Spent
 from braid.kernels.join import match, meeting
 from braid.kernels.probing import Counters, Probing
-from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
+from braid.kernels.rows import Pairs, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
-from braid.placement.units import Unit, are_sliced, copied_rows, routes_stay_local, units_by_slot
+from braid.placement.groups import all_stay_local, opened_units, owned_numbers
+from braid.placement.units import Unit, are_sliced, copied_rows
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, CheckCost
@@ -38,39 +39,6 @@ from braid.state.slice_state import SliceLoad
 
 Found = tuple[int, int, Pairs]
 Keep = Callable[[tuple[int, ...], Rows], None]
-
-
-@dataclass
-class Earlier:
-    """Lookups among rows that earlier steps had admitted: their duration, and the pairs compared."""
-
-    seconds: float = 0.0
-    compared: int = 0
-
-
-class Stored(NamedTuple):
-    """Rows and bytes stored at a unit; `copies` of the rows are not primary."""
-
-    rows: int = 0
-    size: int = 0
-    copies: int = 0
-
-
-class Visits:
-    """How many of some probing rows have met a segment of a unit."""
-
-    def __init__(self) -> None:
-        self._met: npt.NDArray[np.bool_] | None = None
-        self.count = 0
-
-    def add(self, rows: Positions | None, of: int) -> None:
-        """Rows that meet one more segment, of so many; None: all."""
-        if rows is None or self.count == of:
-            self.count = of
-        elif len(rows):
-            self._met = np.zeros(of, bool) if self._met is None else self._met
-            self._met[rows] = True
-            self.count = int(self._met.sum())
 
 
 class SlotLookups:
@@ -100,7 +68,8 @@ class SlotLookups:
             rank_index.stream: open_rank_index(self.plan, rank_index.stream, rank_index.file, store)
             for rank_index in command.rank_indexes
         }
-        self._targets = Targets(command, self._stored_blocks, self._owned, store)
+        own_units = owned_numbers(command.layouts[-1], len(self.plan.streams), slots, slot)
+        self._targets = Targets(command, self._stored_blocks, self._owned, own_units, store)
         # Rows that were placed when they were gathered probe from the ingest files, which have all of them.
         placed = {gather.stream for gather in command.gathers if gather.into is not None}
         probing = (*command.blocks, *(block for block in own if block.stream not in placed))
@@ -108,7 +77,10 @@ class SlotLookups:
             command, probing, gathered, self._owned, self._targets, store, self._stays_local(slots)
         )
         self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
-        self._sliced = {layout.epoch for layout in command.layouts if are_sliced(layout, command.layouts[-1])}
+        newest = command.layouts[-1]
+        self._sliced = {layout.epoch for layout in command.layouts if are_sliced(layout, newest)}
+        self._grouped = {layout.epoch for layout in command.layouts if layout.shares_groups(newest)}
+        self._groups = GroupCounts(self.plan, newest, own_units, store) if newest.group_units else None
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._pairs: dict[tuple[int, int], int] = defaultdict(int)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
@@ -123,8 +95,7 @@ class SlotLookups:
 
         Rows of an older layout may be at other slots than new rows with the same keys.
         """
-        layouts = self._command.layouts
-        return len(layouts) == 1 and routes_stay_local(layouts[0], len(self.plan.streams), slots)
+        return all_stay_local(self._command.layouts, len(self.plan.streams), slots)
 
     @property
     def gives_results(self) -> bool:
@@ -181,10 +152,12 @@ class SlotLookups:
                 until = self._targets.seen_until(block, probe_order.delta_stream)
                 bounded = probing if until is None or segment.max_time <= until else probing.until(until)
                 met = meeting(bounded, segment)
-                visits[self._place(block.epoch, unit.number)].add(met, bounded.rows.length)
+                place = self._place(block.epoch, unit.number, route)
+                visits[place].add(met, bounded.rows.length)
                 for pairs in match(bounded, segment, met):
                     yield from self._pass_on(probe_order, round_number, route, pairs)
-                self._account(block, unit, probe_order.delta_stream, probe.stream, probing, time.perf_counter() - began)
+                seconds = time.perf_counter() - began
+                self._account(block, place, probe_order.delta_stream, probe.stream, probing, seconds)
             for place, visited in visits.items():
                 self.units[place].visits += visited.count
 
@@ -212,6 +185,8 @@ class SlotLookups:
     def _pass_on(self, probe_order: ProbeOrder, round_number: int, route: int, pairs: Pairs) -> Iterator[Found]:
         following = probe_order.probe_in(round_number + 1)
         if round_number == self._command.last_round or following is None:
+            if self._groups is not None and self._command.is_last:
+                self._groups.add(probe_order.delta_stream, pairs)
             yield probe_order.delta_stream, route, pairs
             return
         rows = pairs.to_rows()
@@ -237,13 +212,35 @@ class SlotLookups:
         """What is stored at each of this slot's units, the step's own rows included."""
         layouts = {layout.epoch: layout for layout in self._command.layouts}
         totals: dict[tuple[int, int], Stored] = defaultdict(Stored)
+        grouped = self._grouped_blocks()
+        if self._groups is not None:
+            for unit, rows, size in self._groups.by_unit(grouped):
+                totals[self._command.layouts[-1].epoch, unit] = Stored(rows, size)
+        counted = {block.file for block in grouped}
         for block in (block for block in self._stored_blocks if has_rows_of(block, self._owned)):
+            if block.file in counted:
+                continue
             for segment in self._store.reader(block.file).segments_of(self._owned[block.epoch]):
                 copies = copied_rows(layouts[block.epoch], block.stream, [segment])
                 place = self._place(block.epoch, segment.unit)
                 rows, size, known = totals[place]
                 totals[place] = Stored(rows + segment.rows, size + segment.length, known + copies)
         return totals
+
+    def group_counts(self) -> tuple[GroupCount, ...]:
+        """What was observed of each partition group of this slot's units."""
+        if self._groups is None:
+            return ()
+        blocks = self._grouped_blocks()
+        new = (block for block in blocks if block.first_step == self._command.admission.step)
+        return self._groups.report(blocks, new)
+
+    def _grouped_blocks(self) -> list[Block]:
+        """The stored blocks of this slot whose rows are sorted by the partition groups of the newest layout."""
+        if self._groups is None:
+            return []
+        own = (b for b in self._stored_blocks if b.epoch in self._grouped and b.is_sorted)
+        return [block for block in own if has_rows_of(block, self._owned)]
 
     def loads(self) -> tuple[SliceLoad, ...]:
         """Of each of this slot's units: the rows of every stream, and the pairs compared with them."""
@@ -256,8 +253,13 @@ class SlotLookups:
         places = sorted({*rows, *self._pairs})
         return tuple(SliceLoad(*place, rows=rows[place], pairs=self._pairs[place]) for place in places)
 
-    def _place(self, epoch: int, unit: int) -> tuple[int, int]:
-        """The layout and number by which a unit is counted: units of time slices are the same in every layout."""
+    def _place(self, epoch: int, unit: int, route: int | None = None) -> tuple[int, int]:
+        """The layout and number by which a unit is counted: units of time slices are the same in every layout.
+
+        Rows of partition groups count at the unit that owns the group, which is the route of rows that look them up.
+        """
+        if epoch in self._grouped and route is not None and route >= 0:
+            return self._command.layouts[-1].epoch, route
         return (self._command.layouts[-1].epoch if epoch in self._sliced else epoch), unit
 
     def counts(self) -> tuple[LookupCounts, ...]:
@@ -289,16 +291,16 @@ class SlotLookups:
         return {unit: seconds / total if total else 0.0 for unit, seconds in self._seconds.items()}
 
     def _owned_units(self, layout: Layout) -> dict[int, Unit]:
-        units = units_by_slot(layout, len(self.plan.streams), self._slots)[self._slot]
-        return {unit.number: unit for unit in units}
+        """The units whose segments this slot opens."""
+        return opened_units(self._command.layouts[-1], layout, len(self.plan.streams), self._slots, self._slot)
 
     def _account(
-        self, block: Block, unit: Unit, delta_stream: int, stream: int, probing: Probing, seconds: float
+        self, block: Block, place: tuple[int, int], delta_stream: int, stream: int, probing: Probing, seconds: float
     ) -> None:
         """Add the counters of one segment's lookup to its unit and its lookup in the probe order."""
         spent = probing.counters
-        counters = self.units[self._place(block.epoch, unit.number)]
-        self._pairs[unit.number, stream] += spent.compared
+        counters = self.units[place]
+        self._pairs[place[1], stream] += spent.compared
         counters.probes += spent.probes
         counters.compared += spent.compared
         counters.matched += spent.matched
@@ -308,7 +310,7 @@ class SlotLookups:
         if block.last_step < self._command.admission.step and not block.buffered:
             self._earlier[delta_stream, stream].seconds += seconds
             self._earlier[delta_stream, stream].compared += spent.compared
-        self._seconds[self._place(block.epoch, unit.number)] += seconds
+        self._seconds[place] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0
         if self._has_functions:
             for number, check in zip(probing.probe.checks, probing.checks, strict=True):

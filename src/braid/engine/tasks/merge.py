@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
+import numpy.typing as npt
 
 from braid.engine.tasks.segments import Part, SegmentStore, column_types, possible_rows, whole
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.cutting import slice_starts
+from braid.kernels.grouping import groups_of_keys
+from braid.kernels.keys import Keys, common_keys
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.rows import Rows, row_groups
 from braid.kernels.times import row_times
@@ -23,6 +26,7 @@ from braid.state.manifest import Block, Merge, stored_block
 
 # Fewer rows of a unit and route are not worth cutting: they are in one slice.
 MIN_ROWS_TO_CUT = 4096
+NO_UNIT = -1
 
 
 def merge_blocks(
@@ -104,6 +108,65 @@ def gather_placed(
     return _write(merge, new, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
 
 
+def merge_groups(
+    merge: Merge,
+    layouts: Mapping[int, Layout],
+    order: SortOrder,
+    opened: Mapping[int, Collection[int]],
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    """The block of this slot's units, with the rows of their partition groups from blocks of several assignments.
+
+    `opened` has the units of each layout that may have such rows. A slice is a range of groups, whichever units own
+    them.
+    """
+    new = layouts[merge.epoch]
+    count = len(new.group_units)
+    first, last = (-(-count * number // merge.slices) for number in (merge.first, merge.last))
+    units = np.array(new.group_units)
+    units[:first] = units[last:] = NO_UNIT
+
+    def rows_of(unit: int) -> Iterator[Rows]:
+        wanted = units == unit
+        for rows in _useful_rows(merge, _group_parts(wanted, opened, inputs, store), store):
+            # Segments that are not sorted yet were read whole.
+            own = wanted[groups_of_keys(_needed(common_keys(store.plan, merge.stream, rows)), count)]
+            yield rows if own.all() else rows.take(np.flatnonzero(own))
+
+    together = {(unit, unit): (rows for rows in rows_of(unit) if rows.length) for unit in owned}
+    writer = BlockWriter(files, path)
+    return _write(merge, new, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
+
+
+def _group_parts(
+    wanted: npt.NDArray[np.bool_], opened: Mapping[int, Collection[int]], inputs: list[Block], store: SegmentStore
+) -> Iterator[Part]:
+    """The rows of the wanted groups: ranges of segments that are sorted by group, the others whole."""
+    for block in inputs:
+        reader = store.reader(block.file)
+        for segment in reader.segments_of(opened[block.epoch]):
+            ranges = reader.ranges_of(segment)
+            if ranges is None:
+                yield whole(block.file, segment)
+                continue
+            groups, starts = ranges
+            # Adjacent wanted ranges are read as one.
+            edges = np.flatnonzero(np.diff(wanted[groups].astype(np.int8), prepend=0, append=0))
+            bounds = np.append(starts, segment.rows)[edges].tolist()
+            for start, stop in zip(bounds[::2], bounds[1::2], strict=True):
+                yield Part(block.file, segment, (start, stop))
+
+
+def _needed(keys: Keys | None) -> Keys:
+    if keys is None:
+        raise ValueError("partition groups need a key that all streams share")
+    return keys
+
+
 def _placed(by_place: Mapping[tuple[int, int], Iterable[Rows]]) -> Iterator[tuple[Rows, Placed]]:
     """The rows of each unit and route with their place."""
     for (unit, route), pieces in sorted(by_place.items(), key=itemgetter(0)):
@@ -125,7 +188,7 @@ def _write(
     # Rows that are buffered for their order probe later, from this block.
     reaching = layout.ranges is not None and (plan.ordered or bool(plan.row_based))
     for rows, placed in pieces:
-        for segment in sorted_segments(plan, merge.stream, rows, placed, order, reaching):
+        for segment in sorted_segments(plan, merge.stream, rows, placed, order, reaching, len(layout.group_units)):
             writer.add(*segment)
     written = writer.close()
     if written is None:

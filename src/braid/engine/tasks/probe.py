@@ -15,7 +15,7 @@ from braid.engine.reports import MergeReport, Output, ProbeReport, RoundsReport,
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookups import SlotLookups
-from braid.engine.tasks.merge import gather_placed, merge_blocks, move_blocks
+from braid.engine.tasks.merge import gather_placed, merge_blocks, merge_groups, move_blocks
 from braid.engine.tasks.selection import select_outputs
 from braid.engine.tasks.task import SlotTask
 from braid.engine.tasks.worker.cache import segment_store
@@ -23,6 +23,7 @@ from braid.engine.tasks.worker.watching import watched
 from braid.kernels.join import PAIRS_AT_ONCE
 from braid.kernels.rows import Pairs, pairs_together
 from braid.optimizer.trees import in_shape
+from braid.placement.groups import opened_units
 from braid.placement.units import units_by_slot
 from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
@@ -134,6 +135,7 @@ class SlotProbe:
             intermediate=self._intermediate.close(),
             checks=self._lookups.check_costs(),
             loads=self._lookups.loads(),
+            groups=self._lookups.group_counts(),
         )
 
     def _unit_counts(self, cpu: float) -> tuple[UnitCounts, ...]:
@@ -185,6 +187,9 @@ class SlotProbe:
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
         layout, place = self._layouts[merge.epoch], self._task.block_path(f"{self._name}-{suffix}.block")
         order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
+        if merge.into == merge.epoch:
+            opened = {epoch: self._opened(own) for epoch, own in self._layouts.items() if own.shares_groups(layout)}
+            return merge_groups(merge, self._layouts, order, opened, owned, inputs, self._store, *place)
         if merge.into is not None:
             return move_blocks(merge, order, (layout, self._layouts[merge.into]), owned, inputs, self._store, *place)
         return merge_blocks(merge, layout, order, owned, inputs, self._store, *place)
@@ -199,6 +204,11 @@ class SlotProbe:
         side = self._plan.members(merge.stream)[0]
         units = units_by_slot(layout, len(self._plan.streams), self._task.slots)[self._task.slot]
         return {unit.number for unit in units if side in unit.streams}
+
+    def _opened(self, layout: Layout) -> list[int]:
+        """The units of a layout whose segments this slot opens."""
+        newest, streams = self._command.layouts[-1], len(self._plan.streams)
+        return list(opened_units(newest, layout, streams, self._task.slots, self._task.slot))
 
     def _inputs(self, merge: Merge) -> list[Block]:
         return [block for block in self._command.blocks if block.file in merge.files]

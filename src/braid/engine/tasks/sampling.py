@@ -23,7 +23,7 @@ from braid.optimizer.join_orders import build_probe
 from braid.optimizer.paths import sampled_expressions
 from braid.plan.expressions import Column, Expression, columns_of
 from braid.plan.join import JoinPlan
-from braid.state.manifest import FrequentKey, KeyCounts, NumberSample
+from braid.state.observed.samples import FrequentKey, KeyCounts, NumberSample
 
 READABLE = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string"})
 

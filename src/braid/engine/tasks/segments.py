@@ -25,7 +25,8 @@ from braid.state.cache import LocalCopies
 from braid.state.usage import measuring
 
 # Columns of a segment for each index but the first: the positions of its rows in the order of the index, and the keys
-# and numbers in that order. They are mapped with the rows, so the workers of an executor share them.
+# and numbers in that order. They are mapped with the rows, so the workers of an executor share them. Rows that are
+# sorted by partition group have the keys of the first index too.
 POSITIONS, KEYS, NUMBERS = "#index:", "#keys:", "#numbers:"
 # A worker meets the same slot again within a few steps.
 KEPT_STEPS = 4
@@ -120,7 +121,8 @@ class SegmentStore:
             open_one(self.plan, number, index, stream, rows)
             for number, index in enumerate(self.plan.indexes(stream, choices))
         )
-        return StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices)
+        grouped = is_sorted and _is_grouped(batch)
+        return StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices, grouped)
 
     def use(self, files: Iterable[str], step: int) -> None:
         """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
@@ -183,10 +185,20 @@ def _stored_index(
     """An index of a segment as it is stored; the rows are in the order of the first."""
     positions = _column(batch, POSITIONS, number)
     keys, numbers = _column(batch, KEYS, number), _column(batch, NUMBERS, number)
+    if _is_grouped(batch):
+        if numbers is None and index.range is not None:
+            numbers = range_values(index.range, rows)
+            numbers = numbers if positions is None else numbers[positions]
+        return SortedIndex(rows.length, keys, numbers, positions)
     is_complete = (keys is None) == (not index.parts) and (numbers is None) == (index.range is None)
     if positions is not None and is_complete:
         return SortedIndex(rows.length, keys, numbers, positions)
     return open_index(plan, index, stream, rows, positions)
+
+
+def _is_grouped(batch: pa.RecordBatch) -> bool:
+    """Whether rows are sorted by partition group: only then the keys of the first index are stored."""
+    return f"{KEYS}0" in batch.schema.names
 
 
 def _column(batch: pa.RecordBatch, kind: str, number: int) -> np.ndarray | None:

@@ -118,12 +118,13 @@ def _received(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> tuple[dict
 def _store(own: ShuffleTask, slot: int, parts: Sequence[pa.RecordBatch]) -> IngestReport:
     """Write the block of a slot. It lists all of its units, so that the blocks of a slot can be merged."""
     block, types = own.open_block(slot), column_types(own.plan, own.stream)
-    reaching, order = own.command.layout.ranges is not None, own.command.sort_order(own.stream)
+    layout, order = own.command.layout, own.command.sort_order(own.stream)
+    reaching, groups = layout.ranges is not None, len(layout.group_units)
     for group in batch_groups(parts):
         joined = pa.concat_batches(group)
         units, routes = (np.asarray(joined.column(name)).astype(np.int64) for name in (UNITS, ROUTES))
         rows = Rows.from_batch(joined.drop_columns([UNITS, ROUTES]), types)
-        for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching):
+        for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching, groups):
             block.add(*segment)
     copies = copied_rows(own.command.layout, own.stream, block.segments)
     return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot), copies=copies)

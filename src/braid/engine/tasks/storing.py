@@ -12,7 +12,8 @@ from braid.control import paths
 from braid.engine.tasks.lookup.reaching import Reaches, Starts, first_reaches, segment_reaches
 from braid.engine.tasks.segments import KEYS, NUMBERS, POSITIONS
 from braid.kernels import sizes
-from braid.kernels.keys import Keys, index_keys, stored_keys
+from braid.kernels.grouping import groups_of_hashes, index_keys_by_group
+from braid.kernels.keys import Keys, common_keys, index_keys
 from braid.kernels.ordering import range_values, sort_positions
 from braid.kernels.rows import Positions, Rows
 from braid.kernels.sizes import byte_cuts, row_sizes
@@ -20,10 +21,12 @@ from braid.kernels.times import row_times, time_pieces
 from braid.placement.units import Placed, store_at
 from braid.plan.join import Index, JoinPlan, SortOrder
 from braid.plan.layout import Layout
+from braid.state.blocks import GroupRanges
 from braid.state.usage import measuring
 
-StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches]
-"""The unit and route of rows, the rows, their oldest and newest event time, and what they reach when they probe."""
+StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches, GroupRanges | None]
+"""The unit and route of rows, the rows, their oldest and newest event time, what they reach when they probe, and where
+the rows of each partition group begin."""
 
 
 def placed_rows(
@@ -44,20 +47,22 @@ def placed_rows(
         return store_at(layout, side, keys, rows.length, salt, numbers, hashes)
 
 
-def common_keys(plan: JoinPlan, number: int, rows: Rows) -> Keys | None:
-    """The keys that all streams share, if there are any."""
-    return None if plan.common_part is None else stored_keys(plan, plan.common_part, number, rows)
-
-
 def sorted_segments(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, order: SortOrder, reaching: bool = False
+    plan: JoinPlan,
+    stream: int,
+    rows: Rows,
+    placed: Placed,
+    order: SortOrder,
+    reaching: bool = False,
+    groups: int = 0,
 ) -> Iterator[StoredRows]:
     """The rows of each unit and route in their stored order; if `reaching`, with what they reach.
 
-    Where they span much event time there is a segment for each part of it.
+    With partition `groups` they are sorted by group first. Where they span much event time there is a segment for each
+    part of it.
     """
     for piece in _placed_pieces(rows, placed):
-        yield from _sorted_piece(plan, stream, rows, piece, order, reaching)
+        yield from _sorted_piece(plan, stream, rows, piece, order, reaching, groups)
 
 
 def placed_segments(
@@ -77,7 +82,7 @@ def placed_segments(
         for number, (start, stop) in enumerate(pairwise([*starts.tolist(), len(place)])):
             unit, route = divmod(int(place[start]), spread)
             part = batch.slice(start, stop - start)
-            yield unit, route, part, int(oldest[number]), int(newest[number]), reaches[number]
+            yield unit, route, part, int(oldest[number]), int(newest[number]), reaches[number], None
 
 
 def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
@@ -98,7 +103,7 @@ def _reaches(plan: JoinPlan, stream: int, rows: Rows, starts: Starts, reaching: 
 
 
 def _sorted_piece(
-    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, order: SortOrder, reaching: bool
+    plan: JoinPlan, stream: int, rows: Rows, placed: Placed, order: SortOrder, reaching: bool, groups: int
 ) -> Iterator[StoredRows]:
     rows = rows if placed.rows is None else rows.take(placed.rows)
     first, *others = plan.indexes(stream, order.choices)
@@ -109,17 +114,29 @@ def _sorted_piece(
     # Rows are sorted by unit, then by route, then by the piece of event time.
     count = 1 if pieces is None else int(pieces.max()) + 1
     place = place if pieces is None else place * count + pieces
-    positions = sort_positions(index_keys(plan, first, stream, rows), numbers, place if place.any() else None)
+    keys_of = index_keys_by_group if groups else index_keys
+    keys = keys_of(plan, first, stream, rows)
+    positions = sort_positions(keys, numbers, place if place.any() else None)
     ordered = rows.take(positions)
     place = place[positions]
+    sorted_keys = keys[positions] if groups and keys is not None else None
     starts = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
     reaches = _reaches(plan, stream, ordered, starts, reaching)
     for number, (start, stop) in enumerate(pairwise([*starts, len(place)])):
         part = ordered.slice(start, stop)
         times = row_times(plan, stream, part)
         unit, route = divmod(int(place[start]) // count, spread)
-        batch = _with_positions(plan, stream, part, others)
-        yield unit, route, batch, int(times.min()), int(times.max()), reaches[number]
+        own = None if sorted_keys is None else sorted_keys[start:stop]
+        batch = _with_indexes(plan, stream, part, others, own)
+        ranges = None if own is None else _ranges(own, groups)
+        yield unit, route, batch, int(times.min()), int(times.max()), reaches[number], ranges
+
+
+def _ranges(keys: Keys, groups: int) -> GroupRanges:
+    """The partition groups of sorted keys, and where each begins."""
+    found = groups_of_hashes(keys, groups)
+    starts = np.flatnonzero(np.diff(found, prepend=-1))
+    return found[starts], starts
 
 
 def _time_pieces(plan: JoinPlan, stream: int, rows: Rows, place: Positions, order: SortOrder) -> Positions | None:
@@ -131,12 +148,22 @@ def _time_pieces(plan: JoinPlan, stream: int, rows: Rows, place: Positions, orde
     return time_pieces(row_times(plan, stream, rows), order.cut_us, min(most, paths.MAX_PIECES))
 
 
-def _with_positions(plan: JoinPlan, stream: int, rows: Rows, others: Sequence[Index]) -> pa.RecordBatch:
-    """The rows as a batch, with the positions, keys and numbers of every index but the first."""
+def _with_indexes(
+    plan: JoinPlan, stream: int, rows: Rows, others: Sequence[Index], first: Keys | None
+) -> pa.RecordBatch:
+    """The rows as a batch, with the positions, keys and numbers of every index but the first.
+
+    Where rows are sorted by partition group, it has the keys of the `first` too, and all keys are in that order.
+    """
     arrays = list(rows.columns.values())
     names = list(rows.columns)
+    if first is not None:
+        arrays.append(pa.array(first))
+        names.append(f"{KEYS}0")
     for number, index in enumerate(others, start=1):
         keys = index_keys(plan, index, stream, rows)
+        if first is not None:
+            keys = index_keys_by_group(plan, index, stream, rows)
         numbers = None if index.range is None else range_values(index.range, rows)
         positions: Positions = sort_positions(keys, numbers)
         columns: dict[str, np.ndarray] = {POSITIONS: positions.astype(np.int32)}

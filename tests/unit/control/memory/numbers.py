@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from braid.control.memory.groups import Groups, MemoryHistory, MemoryState, UnderWay, used_bytes
+from braid.control.memory.groups import Groups, MemoryState, UnderWay, used_bytes
+from braid.state.observed.groups import MemoryHistory
 
 
 def groups_of(

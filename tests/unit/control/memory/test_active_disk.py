@@ -13,8 +13,9 @@ import pytest
 
 from braid.control.memory.active_disk import decide_active_disk, rates
 from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
-from braid.control.memory.groups import MemoryHistory, MemoryState
+from braid.control.memory.groups import MemoryState
 from braid.control.memory.settings import MemorySettings
+from braid.state.observed.groups import MemoryHistory
 from tests.unit.control.memory.numbers import groups_of, state_of
 
 SETTINGS = MemorySettings(1_000, overflow="active-disk", rate_ratio=2.0, sample_every_ms=500, min_interval_ms=0)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import pytest
 
 from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
-from braid.control.memory.groups import MemoryHistory, MemoryState, UnderWay
+from braid.control.memory.groups import MemoryState, UnderWay
 from braid.control.memory.lazy_disk import decide_lazy_disk
 from braid.control.memory.settings import MemorySettings
+from braid.state.observed.groups import MemoryHistory
 from tests.unit.control.memory.numbers import groups_of, state_of
 
 SETTINGS = MemorySettings(1_000, min_interval_ms=500)

@@ -11,10 +11,11 @@ import pytest
 from braid.control.memory.active_disk import decide_active_disk
 from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
 from braid.control.memory.estimates import estimated_bytes
-from braid.control.memory.groups import MemoryHistory, MemoryState, used_bytes
+from braid.control.memory.groups import MemoryState, used_bytes
 from braid.control.memory.lazy_disk import decide_lazy_disk
 from braid.control.memory.overflow import decide_overflow
 from braid.control.memory.settings import MemorySettings
+from braid.state.observed.groups import MemoryHistory
 from tests.budget import seeds
 from tests.unit.control.memory.numbers import groups_of, state_of
 

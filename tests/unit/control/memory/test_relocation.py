@@ -7,9 +7,10 @@ import random
 import pytest
 
 from braid.control.memory.decisions import Nothing, Relocate
-from braid.control.memory.groups import Groups, MemoryHistory, used_bytes
+from braid.control.memory.groups import Groups, used_bytes
 from braid.control.memory.relocation import decide_relocation, is_balanced
 from braid.control.memory.settings import MemorySettings
+from braid.state.observed.groups import MemoryHistory
 from tests.budget import seeds
 from tests.unit.control.memory.numbers import groups_of, state_of
 

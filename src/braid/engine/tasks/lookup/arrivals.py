@@ -13,10 +13,11 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_rows_of
 from braid.engine.tasks.segments import Part, SegmentStore, joined_types, possible_rows, whole
+from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.placement.ranges import Span, span_of
-from braid.placement.units import Unit, is_primary
+from braid.placement.units import Unit, is_primary, store_at
 from braid.plan.join import Probe, ProbeOrder
 from braid.plan.layout import Layout
 from braid.state.blocks import BlockReader, Segment
@@ -25,6 +26,8 @@ from braid.state.manifest import Block
 ROWS_AT_ONCE = 1 << 16
 # Where ranges decide who visits what, the rows of all routes are looked up together.
 ANY_ROUTE = 0
+# Rows that were stored under an older assignment of their partition groups have the route of their group's unit now.
+BY_GROUP = -2
 
 
 class Arriving(NamedTuple):
@@ -152,7 +155,9 @@ class Arrivals:
                     chosen = possible_rows(self._plan, stream, chosen)
                 if chosen.length and wanted.spans is not None:
                     chosen = _reaching(chosen, probe, wanted)
-                if chosen.length:
+                if chosen.length and route == BY_GROUP:
+                    yield from self._by_group(stream, chosen, wanted)
+                elif chosen.length:
                     yield route, chosen
 
     def _starting(self, block: Block, span: tuple[int, int], wanted: Wanted) -> Iterator[Arriving]:
@@ -173,10 +178,21 @@ class Arrivals:
             if gathered and block.epoch == newest.epoch and segment.unit in self._owned[block.epoch]:
                 continue  # it is in this slot's own block
             crossing = _unless_whole(segment, span)
-            if block.epoch == newest.epoch and not self._targets.everywhere:
+            if layout.epoch != newest.epoch and layout.shares_groups(newest):
+                if not self._stays_local or segment.unit in self._owned[block.epoch]:
+                    yield Arriving(block.file, segment, BY_GROUP, crossing)
+            elif block.epoch == newest.epoch and not self._targets.everywhere:
                 yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, crossing)
             elif is_primary(layout, block.stream, segment.unit, segment.route):
                 yield Arriving(block.file, segment, EVERYWHERE, crossing)
+
+    def _by_group(self, stream: int, rows: Rows, wanted: Wanted) -> Iterator[tuple[int, Rows]]:
+        """The rows of each unit that owns their groups now, of the wanted units."""
+        keys = common_keys(self._plan, stream, rows)
+        units = store_at(self._command.layouts[-1], stream, keys, rows.length, 0).units
+        for unit in np.unique(units).tolist():
+            if wanted.routes is None or unit in wanted.routes:
+                yield unit, rows.take(np.flatnonzero(units == unit))
 
     def _within(self, rows: Rows, stream: int, span: tuple[int, int]) -> Rows:
         """The rows that start in this step."""

@@ -30,13 +30,14 @@ class PreparedRows:
         self._rank_indexes = rank_indexes
         self._check_order = check_order
         self._counters = Counters()
-        self._prepared: dict[tuple[int, ...], Probing] = {}
+        self._prepared: dict[tuple[tuple[int, ...], bool], Probing] = {}
 
     def probing(self, segment: StoredSegment) -> Probing:
         """The rows as they search this segment; all have the same counters."""
-        found = self._prepared.get(segment.choices)
+        form = segment.choices, segment.grouped
+        found = self._prepared.get(form)
         if found is None:
             probe = build_probe(self._plan, self._joined, self._number, segment.choices, self._check_order)
-            found = prepare(self._plan, self._joined, probe, self._rows, self._counters, self._rank_indexes)
-            self._prepared[segment.choices] = found
+            own = self._joined, probe, self._rows, self._counters, self._rank_indexes, segment.grouped
+            found = self._prepared[form] = prepare(self._plan, *own)
         return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.probing import StoredSegment
+from braid.placement.groups import is_first_successor, successors
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, routes_at, visitors
 from braid.plan.join import Probe
@@ -20,17 +21,21 @@ EVERYWHERE = -1
 """The route of probing rows that were stored under an older layout: they visit every route."""
 
 Visited = tuple[Block, StoredSegment, Unit]
+Place = tuple[frozenset[int] | None, Span | None, bool]
+"""What tells targets apart: their routes, their span, and whether rows that visit all units look them up here."""
 
 
 @dataclass(frozen=True)
 class Target:
     """Segments of one stream that rows of the given routes look up; None: rows of every route.
 
-    With a `span`, only rows that reach it have partners here.
+    With a `span`, only rows that reach it have partners here. `is_first`: of the slots that open these segments for
+    rows of their own units, this is the one where rows that visit all units look them up.
     """
 
     routes: frozenset[int] | None
     span: Span | None
+    is_first: bool
     segments: tuple[Visited, ...]
 
 
@@ -40,15 +45,21 @@ def has_rows_of(block: Block, owned: Mapping[int, Mapping[int, Unit]]) -> bool:
 
 
 class Targets:
-    """The segments of one slot that a step's rows may look up; `owned` has its units by epoch and number."""
+    """The segments of one slot that a step's rows may look up.
+
+    `owned` has the units whose segments it opens, by epoch and number; `own` are the numbers of its units in the newest
+    layout.
+    """
 
     def __init__(
         self,
         command: ProbeCommand,
         blocks: tuple[Block, ...],
         owned: Mapping[int, Mapping[int, Unit]],
+        own: frozenset[int],
         store: SegmentStore,
     ) -> None:
+        self._own = own
         self._plan = store.plan
         self._command = command
         self._blocks = blocks
@@ -82,7 +93,7 @@ class Targets:
         """The segments of a stream that a delta stream sees."""
         known = self._known.get((delta_stream, stream))
         if known is None:
-            by_place: dict[tuple[frozenset[int] | None, Span | None], list[Visited]] = defaultdict(list)
+            by_place: dict[Place, list[Visited]] = defaultdict(list)
             for block in self._blocks:
                 if block.stream == stream and self.seen_until(block, delta_stream) is not None:
                     for route, segment, unit in self._owned_segments(block, delta_stream):
@@ -95,7 +106,7 @@ class Targets:
         """What rows of a route look up: rows of the same route, and rows of older layouts, once for all copies."""
         targets = self.of(delta_stream, stream)
         if route == EVERYWHERE:
-            return [self._once(target, stream) for target in targets]
+            return [self._once(target, stream) for target in targets if target.is_first]
         alone = is_primary(self.newest, delta_stream, route, route)
         return [target for target in targets if (alone if target.routes is None else route in target.routes)]
 
@@ -114,20 +125,26 @@ class Targets:
         if target.routes is None or self.newest.kind != "matrix":
             return target
         primary = (s for s in target.segments if is_primary(self.newest, stream, s[2].number, s[2].number))
-        return Target(target.routes, target.span, tuple(primary))
+        return replace(target, segments=tuple(primary))
 
-    def _visitors(self, block: Block, route: int) -> tuple[frozenset[int] | None, Span | None]:
-        """The routes of the newest layout that visit a route of a layout, and what its visitors reach."""
+    def _visitors(self, block: Block, route: int) -> Place:
+        """The routes of the newest layout that visit a route of a layout, what its visitors reach, and whether first.
+
+        Of a layout that shares groups, a slot opens what any of its units needs: these alone visit it here.
+        """
         layout = self._layouts[block.epoch]
         if layout.ranges is not None:
             alike = layout.stored_as == self.newest.stored_as
-            return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None
+            return None, span_of(layout, self._plan.members(block.stream)[0], route) if alike else None, True
         if self.everywhere:
-            return None, None
+            return None, None, True
         if layout.epoch == self.newest.epoch:
             beside = routes_at(layout, route % layout.units[0]) if layout.kind == "aligned" else (route,)
-            return frozenset(beside), None
-        return visitors(self.newest, layout, route), None
+            return frozenset(beside), None, True
+        if layout.shares_groups(self.newest):
+            owners = successors(self.newest, layout)[route]
+            return owners & self._own, None, is_first_successor(self.newest, layout, route, self._own)
+        return visitors(self.newest, layout, route), None, True
 
     def _owned_segments(self, block: Block, delta_stream: int) -> Iterator[tuple[int, StoredSegment, Unit]]:
         """This slot's segments of a block with their routes; of several copies those that a delta stream sees."""
