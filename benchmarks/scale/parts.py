@@ -91,6 +91,8 @@ SIZES: dict[Size, Sizes] = {
     ),
 }
 GROWTH_STEPS, GROWTH_COUNTED = 8, 3
+SETTLED_STEPS = 30
+EVERY_SLOT: dict[Kind, str] = {"equality": "Biclique(routing='contrand')", "band": "Biclique(routing='range')"}
 KINDS: tuple[Kind, ...] = ("equality", "band", "nested loop")
 
 
@@ -109,8 +111,11 @@ def parts_of(size: Size, strategy: str | None) -> list[Part]:
         for hosts in sizes.hosts:
             join = {"kind": kind, "rows": hosts * sizes.rows_per_slot // 2, "window_steps": sizes.growth_window_steps}
             found.append(Part("growth", join | {"slots": hosts} | steps, limit))
-        join = {"kind": kind, "rows": sizes.rows // 2, "window_steps": sizes.window_steps}
-        found.append(Part("driver", join | {"slots": sizes.driver_slots} | steps, limit))
+        join = {"kind": kind, "rows": sizes.rows // 2, "window_steps": sizes.window_steps, "slots": sizes.driver_slots}
+        found.append(Part("driver", join | steps | {"strategy": EVERY_SLOT[kind]}, limit))
+        # `Auto` uses fewer slots after some steps.
+        settling = {"steps": SETTLED_STEPS, "counted": GROWTH_STEPS, "strategy": strategy}
+        found.append(Part("driver", join | settling, limit))
     for routing in ROUTINGS:
         text = f"Biclique(units={UNITS}, routing={routing!r})"
         found.append(Part("skew", {"strategy": text, "rows": sizes.skew_rows // 2, "steps": 12}, limit))

@@ -173,12 +173,17 @@ def _growth(found: Found) -> list[Verdict]:
 def _driver(found: Found) -> list[Verdict]:
     checked = []
     for arguments, figures in found:
-        name = f"{arguments['kind']}, {arguments['slots']} slots"
+        name = f"{arguments['kind']}, {arguments['slots']} slots, {_choice(arguments)}"
         driver = figures.get("driver_seconds")
         milliseconds = None if driver is None else driver * 1e3
         checked.append(Verdict(f"{name}: driver's CPU of a step, ms", milliseconds, at_most=50.0))
         checked.append(Verdict(f"{name}: records of a step, bytes", figures.get("record_bytes"), at_most=100_000.0))
     return checked
+
+
+def _choice(arguments: dict[str, Any]) -> str:
+    """Who decided how many slots are used."""
+    return "a unit on every slot" if arguments["strategy"] else "as many used as Auto settles on"
 
 
 def _skew(found: Found) -> list[Verdict]:
