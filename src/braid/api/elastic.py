@@ -41,18 +41,16 @@ def read_elasticity(
         target=target,
         patience=patience,
         period_ms=max(1, duration_us(".elastic(period=...)", period) // 1000),
-        capacity_bytes=read_bytes(capacity),
+        capacity_bytes=read_bytes(".elastic(capacity=...)", "the memory of a unit", capacity),
         min_units=min_units,
         max_units=max_units,
     )
 
 
-def read_bytes(text: str | int) -> int:
-    """A number of bytes, as Spark's settings write it: 512m, 1g."""
+def read_bytes(argument: str, meaning: str, text: str | int) -> int:
+    """A number of bytes, as Spark's settings write it: 512m, 1g; `argument` and what it means are for the error."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(text).lower(), re.ASCII)
     size = 0 if found is None else round(float(found[1]) * SIZES[found[2]])
     if size < 1:
-        raise StrategyError(
-            f".elastic(capacity=...) is the memory of a unit, but got {text!r}.", hint='Write it as in "512m" or "1g".'
-        )
+        raise StrategyError(f"{argument} is {meaning}, but got {text!r}.", hint='Write it as in "512m" or "1g".')
     return size

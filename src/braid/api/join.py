@@ -15,6 +15,7 @@ from braid.api.columns import arrow_schema
 from braid.api.elastic import read_elasticity
 from braid.api.grouped import Grouped
 from braid.api.logical_streams import check_alike, check_row_based, logical_stream
+from braid.api.memory import read_memory, require_supported
 from braid.api.missing_methods import JOIN, refuse_arguments, refuse_attribute
 from braid.api.ordered import read_ordering
 from braid.api.selection import Selection
@@ -30,6 +31,7 @@ from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.aggregation import Updates
 from braid.plan.join import JoinPlan
 from braid.plan.logical import LogicalPlan
+from braid.plan.memory import MemoryLimit, Overflow, Victims
 from braid.plan.predicate import Conjunct, Output
 from braid.spark.batch import run_batch
 from braid.spark.session import Settings, read_settings, require_unchanged, slot_count
@@ -52,6 +54,7 @@ class Join:
     is_distinct: bool = False
     elasticity: Elasticity | None = None
     ordering: Ordering | None = None
+    limits: MemoryLimit | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(stream.name for stream in self.streams)
@@ -151,6 +154,43 @@ class Join:
         )
         return replace(self, elasticity=requested)
 
+    def memory(
+        self,
+        limit: str | int = "512m",
+        overflow: Overflow = "read-through",
+        *,
+        spill_at: float = 0.9,
+        spill_share: float = 0.3,
+        victims: Victims = "unproductive",
+        inactive_after: str | timedelta | None = None,
+        balance: float = 0.8,
+        min_interval: str | timedelta | None = None,
+        rate_ratio: float | None = None,
+        sample_every: str | timedelta | None = None,
+        disk_limit: str | int | None = None,
+        cache_limit: str | int | None = None,
+    ) -> Join:
+        """Bound the memory of each unit: state over the `limit` stays on storage, and is read when it is looked up.
+
+        `disk_limit` bounds the checkpoint, `cache_limit` the local copies of remote blocks.
+        """
+        given = read_memory(
+            limit=limit,
+            overflow=overflow,
+            spill_at=spill_at,
+            spill_share=spill_share,
+            victims=victims,
+            inactive_after=inactive_after,
+            balance=balance,
+            min_interval=min_interval,
+            rate_ratio=rate_ratio,
+            sample_every=sample_every,
+            disk_limit=disk_limit,
+            cache_limit=cache_limit,
+        )
+        require_supported(given)
+        return replace(self, limits=given)
+
     def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
         """Emit results in non-decreasing `result_time`, over the whole life of the checkpoint.
 
@@ -180,7 +220,7 @@ class Join:
                 hint="Use .writeStream to run it.",
             )
         require_unchanged(self._spark, self.settings)
-        return run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering)
+        return run_batch(self._spark, self._plan, self.strategy, self._frames, self.schema, self.ordering, self.limits)
 
     @property
     def writeStream(self) -> Writer:
@@ -203,6 +243,7 @@ class Join:
             elasticity=self.elasticity,
             ordering=self.ordering,
             settings=self.settings,
+            memory=self.limits,
         )
         return Writer(query)
 

@@ -21,6 +21,7 @@ from braid.optimizer.exchange import read_exchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.durations import duration_us
 from braid.plan.logical import LogicalPlan
+from braid.plan.memory import MemoryLimit
 from braid.spark.batch import scratch_location
 from braid.spark.overlap import check_apart
 from braid.spark.run.active_runs import require_free_name
@@ -48,6 +49,7 @@ class Query:
     mode: Literal["append", "update"] = "append"
     elasticity: Elasticity | None = None
     ordering: Ordering | None = None
+    memory: MemoryLimit | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,6 +159,7 @@ class Writer:
             retention_ms=retention_us // 1000,
             accept_changed_functions=is_true("acceptChangedFunctions", options.get("acceptchangedfunctions")),
             exchange=read_exchange(options.get("exchange", "auto")),
+            memory=writer._query.memory,
         )
         return Run(start_run(spark, job), writer._name)
 

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from braid.engine.cluster import Cluster
 from braid.engine.commands import Command, IngestCommand, ProbeCommand, RoundsCommand
+from braid.engine.memory.disk import DiskLimit
+from braid.engine.memory.executors import ExecutorMemory
 from braid.engine.reports import IngestReport, SlotReport
 from braid.plan.layout import Layout
 from braid.state.usage import Usage
@@ -32,13 +34,15 @@ class MeteredCluster:
     """Runs tasks on a cluster, and adds up what the tasks of each slot used since the last `begin`.
 
     What ingest used is in the delta record, because a replay does not ingest again. `running` is the job that runs now,
-    for other threads to read.
+    for other threads to read. Before each job the limit on the size of the checkpoint is asked.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, disk: DiskLimit) -> None:
         self._cluster = cluster
+        self._disk = disk
         self._slots: dict[int, Usage] = defaultdict(Usage)
         self.running: RunningJob | None = None
+        self._memory = ExecutorMemory()
 
     @property
     def slots(self) -> int:
@@ -57,6 +61,10 @@ class MeteredCluster:
         """What each slot used in the step that had a task."""
         return tuple(self._slots.values())
 
+    def memory(self) -> dict[str, int]:
+        """What executors held since the last call, and the size of the checkpoint, where there are limits."""
+        return {**self._memory.take(), **self._disk.progress()}
+
     def follow_cores(self) -> None:
         self._cluster.follow_cores()
 
@@ -65,11 +73,14 @@ class MeteredCluster:
 
     def ingest(self, command: IngestCommand) -> list[IngestReport]:
         with self._watched(command):
-            return self._cluster.ingest(command)
+            reports = self._cluster.ingest(command)
+        self._memory.add(reports)
+        return reports
 
     def run(self, command: Command[R]) -> list[R]:
         with self._watched(command):
             reports = self._cluster.run(command)
+        self._memory.add(reports)
         for report in reports:
             self._slots[report.slot] += report.usage
         return reports
@@ -79,6 +90,7 @@ class MeteredCluster:
 
     @contextmanager
     def _watched(self, command: Command[Any]) -> Iterator[None]:
+        self._disk.require(command)
         if isinstance(command, RoundsCommand):
             command = command.probes[0]
         phase = type(command).__name__.removesuffix("Command").lower()

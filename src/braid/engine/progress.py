@@ -62,11 +62,12 @@ def step_progress(
     batch: int | None,
     manifest: Manifest,
     used: Sequence[Usage],
+    memory: dict[str, int],
     phases: Phases,
 ) -> dict[str, Any]:
     """The record of a step that read the Spark batch `batch`, None: no input; `Phases.complete` completes it.
 
-    `used` is what each slot used in its probe jobs.
+    `used` is what each slot used in its probe jobs, `memory` what executors held.
     """
     names, reports = [stream.name for stream in looked.plan.streams], looked.found.reports
     rows = sum(delta.input_rows)
@@ -91,6 +92,7 @@ def step_progress(
         "stateBlocks": len(manifest.blocks),
         "copies": sum(block.copies for block in manifest.blocks),
         "bytesModelled": _modelled_bytes(looked, delta),
+        "memory": memory,
         "held": {},
         "partitionGroups": _groups(manifest),
         "inFlight": sum(term.rounds_left for term in manifest.terms),

@@ -20,7 +20,7 @@ from braid.state.manifest import Block, CheckCost
 from braid.state.observed.samples import KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
 from braid.state.slice_state import SliceLoad
-from braid.state.usage import Usage
+from braid.state.usage import Usage, WorkerMemory
 
 R = TypeVar("R")
 FAILURE, REPORT = "failure", "report"
@@ -38,9 +38,10 @@ class TaskFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskReport:
-    """What every task reports: what it used, filled in when it is done."""
+    """What every task reports: what it used, filled in when it is done; with a limit, what its worker then held."""
 
     usage: Usage = field(default_factory=Usage)
+    memory: WorkerMemory | None = None
 
 
 @dataclass(frozen=True)

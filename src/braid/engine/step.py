@@ -28,6 +28,7 @@ from braid.engine.cluster import Cluster
 from braid.engine.commands import IngestCommand
 from braid.engine.delta import Offer, Start, delta_of, for_storage_of, interleaved, newest_times, sort_orders_of
 from braid.engine.history import History
+from braid.engine.memory.disk import DiskLimit
 from braid.engine.metered_cluster import MeteredCluster, RunningJob
 from braid.engine.next_manifest import next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
@@ -54,7 +55,7 @@ class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
     `idle` are the streams that were idle at the last check. Rounds of `interleave` steps may be under way at once.
-    `memory` decides about partition groups, where there are any.
+    `memory` decides about partition groups, where there are any. The checkpoint has at most `disk_bytes`; None: any.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class StepRunner:
         read: Input = "streaming",
         interleave: int = 1,
         memory: Decide | None = None,
+        disk_bytes: int | None = None,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
-        self._cluster = MeteredCluster(cluster)
+        self._cluster = MeteredCluster(cluster, DiskLimit(checkpoint.files, checkpoint.path, disk_bytes))
         self._sink = sink
         self._owner = owner
         self._run = owner.run
@@ -254,7 +256,7 @@ class StepRunner:
         # 3. Commit.
         with phases.phase("commit"):
             manifest = next_manifest(self._plan, self.manifest, delta, self._run, looked, moves)
-            progress = step_progress(looked, delta, batch, manifest, self._cluster.used, phases)
+            progress = step_progress(looked, delta, batch, manifest, self._cluster.used, self._cluster.memory(), phases)
             if summed is not None:
                 manifest = replace(manifest, aggregate=summed.aggregate, dropped=(*manifest.dropped, *summed.dropped))
                 progress |= summed.progress(progress["bytesModelled"])
@@ -296,13 +298,12 @@ class StepRunner:
         Rows are late by the watermarks of streams that are not idle: a stream with new rows is not idle.
         """
         start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
-        limits = latest_times(self._plan, start.now_ms)
         command = IngestCommand(
             step=step,
             run=self._run,
             watermarks=start.times.watermarks,
             layout=start.spread.layout,
-            newest_us=limits,
+            newest_us=latest_times(self._plan, start.now_ms),
             row_ids=start.row_ids,
             sort_orders=start.sort_orders,
             sampled_rows=rows_to_sample(self._cluster.ingest_tasks),

@@ -10,9 +10,10 @@ from functools import reduce
 
 import numpy as np
 
+from braid.kernels import sizes
 from braid.kernels.checks import Mask, columns_read, passing, sample_checks
 from braid.kernels.ordering import SortedIndex
-from braid.kernels.probing import Probing, StoredSegment, Window
+from braid.kernels.probing import Probing, Searchable, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions
 from braid.kernels.search import Ranges, expand, search
 from braid.kernels.tiles import match_tiles, tiled
@@ -37,7 +38,7 @@ def match(probing: Probing, segment: StoredSegment, rows: Positions | None) -> I
         contiguous = probing.keys is None and index.positions is None and not probing.rank_indexes
         in_tiles = tiled(ranges, probing.checks) if contiguous else None
         if in_tiles is not None:
-            found = match_tiles(probing, segment, in_tiles, windowed, PAIRS_AT_ONCE)
+            found = match_tiles(probing, segment, in_tiles, windowed, sizes.piece_rows(PAIRS_AT_ONCE))
         else:
             found = _match_pairs(probing, segment, index, ranges, windowed)
         for pairs in found:
@@ -49,7 +50,7 @@ def match(probing: Probing, segment: StoredSegment, rows: Positions | None) -> I
 def _match_pairs(
     probing: Probing, segment: StoredSegment, index: SortedIndex, ranges: Ranges, windowed: bool
 ) -> Iterator[Pairs]:
-    for probes, places in expand(ranges, PAIRS_AT_ONCE):
+    for probes, places in expand(ranges, sizes.piece_rows(PAIRS_AT_ONCE)):
         pairs = Pairs(probing.rows, segment.rows, probes, index.rows_at(places))
         if windowed:
             pairs = pairs.where(_in_window(probing, segment, pairs))
@@ -60,9 +61,9 @@ def _match_pairs(
             yield passing(piece, probing.checks)
 
 
-def meeting(probing: Probing, segment: StoredSegment) -> Positions | None:
+def meeting(probing: Probing, segment: Searchable) -> Positions | None:
     """The probing rows whose window touches the segment's event times; None: all of them."""
-    if probing.rows.length == 0 or segment.rows.length == 0:
+    if probing.rows.length == 0 or segment.length == 0:
         return NO_ROWS
     if segment.max_time < probing.earliest_range[0] or segment.min_time > probing.latest_range[1]:
         return NO_ROWS

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,8 @@ class Sampling:
 class StoredSegment:
     """A stored segment with its indexes, sorted by the numbers of `choices`, and the range of its event times.
 
-    If it is `grouped`, the keys of its indexes are in the order of partition groups (`grouping.py`).
+    If it is `grouped`, the keys of its indexes are in the order of partition groups (`grouping.py`). If it is
+    `transient`, it is closed after the lookup: what was found must not refer to its rows.
     """
 
     rows: Rows
@@ -64,7 +66,17 @@ class StoredSegment:
     max_time: int
     choices: tuple[int, ...] = ()
     grouped: bool = False
+    transient: bool = False
     _largest: dict[Expression, float] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return self.rows.length
+
+    def parts(self) -> Iterable[StoredSegment]:
+        """What is looked up, one after the other: all of it, since it is open."""
+        return (self,)
 
     def largest(self, number: Expression) -> float:
         """The largest magnitude of a number among the rows, if it is finite."""
@@ -75,6 +87,26 @@ class StoredSegment:
             found = 0.0 if np.isnan(most) else max(abs(float(least)), abs(float(most)))
             self._largest[number] = found
         return found
+
+
+class Searchable(Protocol):
+    """A segment that rows look up, open or not: what is known without reading it, and how it is read.
+
+    The rows of its parts together are its rows; each part is sorted like the whole.
+    """
+
+    @property
+    def length(self) -> int: ...
+    @property
+    def min_time(self) -> int: ...
+    @property
+    def max_time(self) -> int: ...
+    @property
+    def choices(self) -> tuple[int, ...]: ...
+    @property
+    def grouped(self) -> bool: ...
+    def largest(self, number: Expression) -> float: ...
+    def parts(self) -> Iterable[StoredSegment]: ...
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Rows:
 
     def pieces(self) -> Iterator[Rows]:
         """The rows in pieces of bounded size."""
-        if self.nbytes <= sizes.PIECE_BYTES:
+        if self.nbytes <= sizes.piece_bytes():
             yield self
             return
         for cut in byte_cuts(sizes.row_sizes(self.columns.values(), self.length)):
@@ -136,17 +136,21 @@ class Pairs:
             return self
         return Pairs(self.left, self.right, self.left_positions[mask], self.right_positions[mask])
 
+    def detached(self) -> Pairs:
+        """The same pairs with stored rows of their own, which do not keep a segment open."""
+        return Pairs(self.left, self.right.take(self.right_positions), self.left_positions, np.arange(self.length))
+
     def pieces(self, names: Collection[str] | None = None, constant: int = 0) -> Iterator[Pairs]:
         """The pairs in pieces of bounded size when the named columns, or all, are gathered.
 
         `constant` is the number of additional bytes per pair.
         """
-        if self.length * (constant + self.left.largest_row + self.right.largest_row) <= sizes.PIECE_BYTES:
+        if self.length * (constant + self.left.largest_row + self.right.largest_row) <= sizes.piece_bytes():
             yield self
             return
         sides = [(self.left, self.left_positions), (self.right, self.right_positions)]
         read = [(rows.size_of(name), at) for rows, at in sides for name in rows.columns if _among(name, names)]
-        if self.length * (constant + sum(largest for (_, largest), _ in read)) <= sizes.PIECE_BYTES:
+        if self.length * (constant + sum(largest for (_, largest), _ in read)) <= sizes.piece_bytes():
             yield self
             return
         pair_sizes = np.full(self.length, constant, np.int64)
@@ -190,7 +194,7 @@ def pairs_together(found: Iterable[Pairs], most: int) -> Iterator[Pairs]:
     for pairs in found:
         own = pairs.length * (pairs.left.largest_row + pairs.right.largest_row)
         alike = bool(buffered) and pairs.left is buffered[0].left and pairs.right.types == buffered[0].right.types
-        if buffered and (not alike or rows + pairs.length > most or size + own > sizes.PIECE_BYTES):
+        if buffered and (not alike or rows + pairs.length > most or size + own > sizes.piece_bytes()):
             yield _one(buffered)
             buffered, rows, size = [], 0, 0
         buffered.append(pairs)
@@ -213,7 +217,7 @@ def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
     size = 0
     for part in parts:
         for piece in part.pieces():
-            if buffered and size + piece.nbytes > sizes.PIECE_BYTES:
+            if buffered and size + piece.nbytes > sizes.piece_bytes():
                 yield concat_rows(buffered)
                 buffered, size = [], 0
             buffered.append(piece)

@@ -1,7 +1,7 @@
 """Sizes of rows: pieces are bounded by bytes as well as by rows.
 
 Arrow addresses the text of a column by 32-bit offsets, so a gathered or concatenated array has at most 2 GB, and a task
-should need the memory of a few pieces only. A piece larger than `PIECE_BYTES` is a single row.
+should need the memory of a few pieces only. A piece larger than `piece_bytes` is a single row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,26 @@ PIECE_BYTES = 1 << 26
 
 VALIDITY_BYTES = 1
 
+_most_bytes: int | None = None
+_most_rows: int | None = None
+
 Sizes = npt.NDArray[np.int64]
+
+
+def bound_pieces(size: int | None, rows: int | None) -> None:
+    """Bound the pieces of this process further, by its memory limit; None: only as without one."""
+    global _most_bytes, _most_rows
+    _most_bytes, _most_rows = size, rows
+
+
+def piece_bytes() -> int:
+    """The bytes of a piece in this process."""
+    return PIECE_BYTES if _most_bytes is None else min(PIECE_BYTES, _most_bytes)
+
+
+def piece_rows(most: int) -> int:
+    """The rows of a piece in this process, of at most so many without a limit."""
+    return most if _most_rows is None else min(most, _most_rows)
 
 
 def row_sizes(columns: Iterable[pa.Array], length: int) -> Sizes:
@@ -36,7 +55,7 @@ def value_sizes(column: pa.Array) -> Sizes | int:
 
 def byte_cuts(sizes: Sizes, limit: int | None = None) -> list[slice]:
     """Slices of rows of at most `limit` bytes each; a larger row is a slice of its own."""
-    most = PIECE_BYTES if limit is None else limit
+    most = piece_bytes() if limit is None else limit
     ends = np.cumsum(sizes)
     cuts, start, done = [], 0, 0
     while start < len(sizes):
@@ -48,7 +67,7 @@ def byte_cuts(sizes: Sizes, limit: int | None = None) -> list[slice]:
 
 def batch_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch in pieces of bounded size; unchanged if it is small enough."""
-    if batch.nbytes <= PIECE_BYTES:
+    if batch.nbytes <= piece_bytes():
         yield batch
         return
     for cut in byte_cuts(row_sizes(batch.columns, batch.num_rows)):
@@ -69,7 +88,7 @@ def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBa
     size = 0
     for batch in batches:
         for piece in batch_pieces(batch):
-            if buffered and size + piece.nbytes > PIECE_BYTES:
+            if buffered and size + piece.nbytes > piece_bytes():
                 yield buffered
                 buffered, size = [], 0
             buffered.append(piece)
@@ -82,14 +101,14 @@ class Buffer:
     """Collects parts that become one piece of at most about `rows` rows and of bounded size."""
 
     def __init__(self, rows: int) -> None:
-        self._most_rows = rows
+        self._most_rows = piece_rows(rows)
         self.parts: list[Any] = []
         self.rows = 0
         self._size = 0
 
     def fits(self, size: int) -> bool:
         """Whether a part of `size` bytes still fits; an empty buffer takes any part."""
-        return not self.parts or self._size + size <= PIECE_BYTES
+        return not self.parts or self._size + size <= piece_bytes()
 
     def add(self, part: Any, rows: int, size: int) -> None:
         self.parts.append(part)
@@ -98,7 +117,7 @@ class Buffer:
 
     @property
     def is_full(self) -> bool:
-        return self.rows >= self._most_rows or self._size >= PIECE_BYTES
+        return self.rows >= self._most_rows or self._size >= piece_bytes()
 
     def take(self) -> list[Any]:
         """All parts; the buffer is empty afterwards."""

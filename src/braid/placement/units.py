@@ -79,6 +79,13 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
     return tuple(Unit(n, n, every, (n,)) for n in range(math.prod(layout.units)))
 
 
+def unit_count(layout: Layout) -> int:
+    """How many units a layout has."""
+    if layout.kind == "biclique":
+        return sum(layout.units)
+    return layout.units[0] if layout.by_time or layout.kind in ("aligned", "coordinated") else math.prod(layout.units)
+
+
 def is_dealt(layout: Layout, stream: int) -> bool:
     """Whether rows of one key, or all rows, are dealt to several units; otherwise their keys say where they go."""
     if layout.kind == "partitioned" or layout.by_time:

@@ -21,7 +21,9 @@ from braid.errors import StorageError
 from braid.optimizer.exchange import choose_exchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.join import JoinPlan
+from braid.plan.memory import MemoryLimit
 from braid.spark.cluster import SparkCluster
+from braid.spark.memory import task_memory
 from braid.spark.session import is_one_host, slot_count
 from braid.spark.sinks.frames import ordered_frame
 from braid.spark.storage import prove_shared, qualify, read_parquet
@@ -38,6 +40,7 @@ def run_batch(
     frames: Sequence[DataFrame],
     schema: StructType,
     ordering: Ordering | None = None,
+    memory: MemoryLimit | None = None,
 ) -> DataFrame:
     """Join static DataFrames; the result stays in scratch storage until the process ends.
 
@@ -49,16 +52,19 @@ def run_batch(
     files, path = locate(location)
     output = f"{location}/result"
     slots = slot_count(spark)
-    locations = Locations(location, f"{output}/{STAGING}", "none", timed=plan.ordered)
+    layout = strategy.layout(plan, slots)
+    limits = task_memory(spark, memory, layout, slots)
+    locations = Locations(location, f"{output}/{STAGING}", "none", timed=plan.ordered, memory=limits)
     cluster = SparkCluster(spark, plan, locations, slots, choose_exchange("auto", plan, location, slots).kind)
     identity = uuid.uuid4().hex
     sink = FileSink(files, f"{path}/result", identity)
-    layout = strategy.layout(plan, slots)
     if ordering is None and plan.row_based:
         ordering = Ordering("sync-filter", 0.0)
     checkpoint = Checkpoint(files, path)
     owner = claim_for(checkpoint, sink, identity, int(time.time() * 1000))
-    steps = StepRunner(plan, checkpoint, cluster, sink, owner, layout, ordering=ordering, read="static")
+    disk = None if memory is None else memory.disk_bytes
+    given = (plan, checkpoint, cluster, sink, owner, layout)
+    steps = StepRunner(*given, ordering=ordering, read="static", disk_bytes=disk)
     try:
         cluster.take_batch(cluster.source(frames))
         steps.run(0, flush=True)

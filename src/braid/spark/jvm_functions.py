@@ -21,6 +21,7 @@ from braid.engine.tasks.segments import column_types, joined_types
 from braid.engine.tasks.selection import flat_columns, select_outputs
 from braid.engine.tasks.task import SlotTask, Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
+from braid.engine.tasks.worker.allowance import measured
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.checks import passing_rows
 from braid.kernels.rows import Pairs, Rows
@@ -63,7 +64,7 @@ class EmitFunction:
                         joined = frozenset(work.joined(delta_stream))
                         yield _emitted(self._plan, self._schema, pairs, joined, delta_stream, route)
                 report = work.report()
-            TaskReports(command.run, task).add(replace(report, usage=meter.usage()))
+            TaskReports(command.run, task).add(replace(report, usage=meter.usage(), memory=measured()))
         except TASK_ERRORS as error:
             TaskReports(command.run, task).add(serialize_error(error))
 

@@ -12,6 +12,7 @@ from braid.engine.locations import Locations
 from braid.engine.sending.command_files import receive
 from braid.engine.tasks.metering import slot_meter
 from braid.engine.tasks.task import Task
+from braid.engine.tasks.worker.allowance import obey
 from braid.engine.tasks.worker.process import settle
 from braid.state.usage import Meter
 
@@ -34,4 +35,5 @@ def current_task(kind: type[C], locations: Locations, slots: int | None = None) 
     meter = Meter() if slots is None else slot_meter(task.slot, slots)
     with meter.running():
         command = receive(kind, text, task.slot, locations.checkpoint)
+    obey(locations, command)
     return task, command, meter

@@ -1,12 +1,13 @@
 """Blocks: immutable files of Arrow segments, one or more per unit, each with its own checksum.
 
     magic | segment | segment | ... | footer | footer length | footer checksum | magic
-    footer: numbers of segments, reaches and ranges | entry of each segment | reaches | ranges | schemas
+    footer: number of each | entry of each segment | reaches | checksums of chunks | ranges | schemas
 
 A segment is one record batch as an Arrow IPC message, aligned so that a memory map of the file is the data itself. Its
 schema is in the footer, once for all segments that have it: a file may have many small segments. Nothing outside the
 file is needed to read it. Where rows are sorted by partition group, the ranges say where those of each group begin in
-each segment. A reader checks the footer when it opens the file and a segment when it first uses it.
+each segment. A reader checks the footer when it opens the file, and a segment when it first uses it or some of its rows
+(`paging/`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from braid.errors import CorruptStateError
 from braid.state.files import Files
 from braid.state.outputs import output_stack
+from braid.state.paging.checksums import checksums_of
+from braid.state.paging.segment_bytes import SegmentBytes, corrupt
 from braid.state.usage import count_segment
 
 MAGIC = b"BRAIDBK5"
@@ -45,7 +47,8 @@ ENTRY = np.dtype(
 )
 
 COUNT_BYTES = 8
-COUNTS_BYTES = 3 * COUNT_BYTES
+COUNTS_BYTES = 4 * COUNT_BYTES
+CHECKSUM_BYTES = 8
 REACH = np.dtype(
     [("segment", "<i8"), ("stream", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("headroom", "<f8")],
 )
@@ -107,6 +110,7 @@ class BlockWriter:
         self.segments: list[Segment] = []
         self._reaches: list[tuple[int | float, ...]] = []
         self._ranges: list[npt.NDArray[Any]] = []
+        self._chunks: list[int] = []
         self._schemas: list[pa.Schema] = []
         self.size = 0
 
@@ -127,17 +131,20 @@ class BlockWriter:
         ranges: GroupRanges | None = None,
     ) -> None:
         data = memoryview(batch.serialize())
-        checksum, schema = xxhash.xxh3_64_intdigest(data), self._number_of(batch.schema)
+        (checksum, chunks), schema = checksums_of(data), self._number_of(batch.schema)
         offset = self._next_offset()
         segment = Segment(unit, route, offset, len(data), batch.num_rows, min_time, max_time, checksum, schema)
-        self._append(segment, data, reaches, ranges)
+        self._append(segment, chunks, reaches, ranges)
+        self._write(data)
 
     def copy(self, segment: Segment, reader: BlockReader) -> None:
         """Add a segment of another block, byte by byte."""
         schema = self._number_of(reader.schemas[segment.schema])
         copied = segment._replace(offset=self._next_offset(), schema=schema)
-        data, reaches = memoryview(reader.checked(segment)), reader.reaches_of(segment)
-        self._append(copied, data, reaches, reader.ranges_of(segment))
+        chunks, reaches = reader.bytes.chunks_of(segment).tolist(), reader.reaches_of(segment)
+        self._append(copied, chunks, reaches, reader.ranges_of(segment))
+        for piece in reader.bytes.pieces(segment):
+            self._write(memoryview(piece))
 
     def _next_offset(self) -> int:
         if self._file is None:
@@ -145,14 +152,16 @@ class BlockWriter:
         self._write(b"\0" * (-self.size % ALIGNMENT))
         return self.size
 
-    def _append(self, segment: Segment, data: memoryview, reaches: Iterable[Reach], ranges: GroupRanges | None) -> None:
+    def _append(
+        self, segment: Segment, chunks: Sequence[int], reaches: Iterable[Reach], ranges: GroupRanges | None
+    ) -> None:
         self._reaches += [(len(self.segments), *reach) for reach in reaches]
+        self._chunks += chunks
         if ranges is not None:
             found = np.empty(len(ranges[0]), GROUP_RANGE)
             found["segment"], found["group"], found["start"] = len(self.segments), *ranges
             self._ranges.append(found)
         self.segments.append(segment)
-        self._write(data)
 
     def _number_of(self, schema: pa.Schema) -> int:
         for number, known in enumerate(self._schemas):
@@ -181,12 +190,12 @@ class BlockWriter:
 
     def _footer(self) -> bytes:
         entries, reaches = np.array(self.segments, ENTRY), np.array(self._reaches, REACH)
-        ranges = np.concatenate([np.empty(0, GROUP_RANGE), *self._ranges])
-        counts = np.array([len(entries), len(reaches), len(ranges)], "<i8")
+        chunks, ranges = np.array(self._chunks, "<u8"), np.concatenate([np.empty(0, GROUP_RANGE), *self._ranges])
+        counts = np.array([len(part) for part in (entries, reaches, chunks, ranges)], "<i8")
         schemas = [schema.serialize().to_pybytes() for schema in self._schemas]
         lengths = [len(schema).to_bytes(COUNT_BYTES, "little") for schema in schemas]
         framed = [part for pair in zip(lengths, schemas, strict=True) for part in pair]
-        return b"".join([*(part.tobytes() for part in (counts, entries, reaches, ranges)), *framed])
+        return b"".join([*(part.tobytes() for part in (counts, entries, reaches, chunks, ranges)), *framed])
 
     def __enter__(self) -> BlockWriter:
         return self.open()
@@ -233,16 +242,18 @@ class BlockReader:
     """Opens a block from a buffer of the whole file."""
 
     def __init__(self, buffer: pa.Buffer, path: str) -> None:
+        self.bytes = SegmentBytes(buffer, path)
         self._buffer = buffer
         self._path = path
-        self._checked: set[int] = set()
         self._by_stream: dict[int, tuple[npt.NDArray[Any], ...]] = {}
         footer = self._read_footer()
-        segments, reaches, ranges = np.frombuffer(footer, "<i8", 3).tolist()
+        segments, reaches, chunks, ranges = np.frombuffer(footer, "<i8", 4).tolist()
         end = COUNTS_BYTES + segments * ENTRY.itemsize
         self._footer = np.frombuffer(footer, ENTRY, segments, COUNTS_BYTES)
         self._reaches = np.frombuffer(footer, REACH, reaches, end)
         end += reaches * REACH.itemsize
+        self.bytes.know(self._footer, np.frombuffer(footer, "<u8", chunks, end))
+        end += chunks * CHECKSUM_BYTES
         self._ranges = np.frombuffer(footer, GROUP_RANGE, ranges, end)
         self.schemas = _read_schemas(footer[end + ranges * GROUP_RANGE.itemsize :])
 
@@ -313,30 +324,27 @@ class BlockReader:
         count_segment(self._path, segment.offset, segment.length)
         return pa.ipc.read_record_batch(self.checked(segment), self.schemas[segment.schema])
 
+    def rows(self, segment: Segment, start: int, stop: int) -> pa.RecordBatch:
+        """The rows of a segment from the first up to the last; of a long segment only their bytes are checked."""
+        part = self.bytes.rows(segment, self.schemas[segment.schema], start, stop)
+        if part is None:
+            return self.batch(segment).slice(start, stop - start)
+        count_segment(self._path, segment.offset, segment.length)
+        return part
+
     def checked(self, segment: Segment) -> pa.Buffer:
         """The bytes of a segment, after their checksum was found right."""
-        data = self._buffer.slice(segment.offset, segment.length)
-        if segment.offset not in self._checked:
-            if xxhash.xxh3_64_intdigest(memoryview(data)) != segment.checksum:
-                raise self._corrupt(f"the segment at byte {segment.offset} fails its checksum")
-            self._checked.add(segment.offset)
-        return data
+        return self.bytes.whole(segment)
 
     def _read_footer(self) -> bytes:
         size = self._buffer.size
         tail = self._buffer.slice(max(0, size - TAIL_BYTES)).to_pybytes()
         if size < TAIL_BYTES + len(MAGIC) or not tail.endswith(MAGIC):
-            raise self._corrupt("it is truncated")
+            raise corrupt(self._path, "it is truncated")
         length = int.from_bytes(tail[:8], "little")
         if not COUNTS_BYTES <= length <= size - TAIL_BYTES:
-            raise self._corrupt("its footer is damaged")
+            raise corrupt(self._path, "its footer is damaged")
         footer: bytes = self._buffer.slice(size - TAIL_BYTES - length, length).to_pybytes()
         if xxhash.xxh3_64_digest(footer) != tail[8:16]:
-            raise self._corrupt("its footer fails its checksum")
+            raise corrupt(self._path, "its footer fails its checksum")
         return footer
-
-    def _corrupt(self, what: str) -> CorruptStateError:
-        return CorruptStateError(
-            f"The state block {self._path} is corrupt: {what}.",
-            hint="Restore the file from a copy of the checkpoint, then start the query again: it continues there.",
-        )

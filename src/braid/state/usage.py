@@ -49,6 +49,16 @@ class Usage:
         )
 
 
+@dataclass(frozen=True)
+class WorkerMemory:
+    """What a worker of an executor held at the end of a task, and at most during it, in bytes above idle."""
+
+    executor: str
+    worker: int
+    resident: int
+    peak: int
+
+
 class Meter:
     """Counts while it is running; `is_own` says whether a file was written by the slot of this task."""
 

@@ -70,6 +70,9 @@ class FailingFiles:
     def list(self, directory: str) -> list[str]:
         return self._alive().list(directory)
 
+    def tree_size(self, directory: str) -> int:
+        return self._alive().tree_size(directory)
+
     def delete(self, path: str) -> None:
         with self._counted("delete", path):
             self._files.delete(path)

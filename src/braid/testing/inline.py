@@ -24,6 +24,7 @@ from braid.engine.tasks.ingest import run_ingest
 from braid.engine.tasks.metering import run_metered, slot_meter
 from braid.engine.tasks.shuffle import ShuffleTask, send_rows, store_rows
 from braid.engine.tasks.task import SlotTask, Task
+from braid.engine.tasks.worker.allowance import obey
 from braid.errors import UnsupportedExpressionError
 from braid.kernels.expressions.evaluate import evaluate, is_true
 from braid.kernels.expressions.vectors import Vector
@@ -149,7 +150,9 @@ class InlineCluster:
 
     def _received(self, kind: type[C], text: str, slot: int, meter: Meter) -> C:
         with meter.running():
-            return receive(kind, text, slot, self._locations.checkpoint)
+            command = receive(kind, text, slot, self._locations.checkpoint)
+        obey(self._locations, command)
+        return command
 
     def _take(
         self, text: str, stream: int, partition: int, share: pa.Table, attempt: int

@@ -27,6 +27,7 @@ from braid.optimizer.exchange import RequestedExchange, choose_exchange
 from braid.optimizer.strategies import Auto, Strategy
 from braid.optimizer.strategies.strategy import interleave_of
 from braid.plan.logical import LogicalPlan
+from braid.plan.memory import MemoryLimit
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import Files, LocalFiles
 from braid.testing.clock import ManualClock
@@ -53,6 +54,7 @@ class InlineQuery:
         exchange: RequestedExchange = "files",
         accept_changed_functions: bool = False,
         memory: Decide | None = None,
+        limits: MemoryLimit | None = None,
     ) -> None:
         files = LocalFiles() if files is None else files
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
@@ -64,7 +66,8 @@ class InlineQuery:
         self._schema = logical_plan.sink_schema
         self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
-        locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none")
+        shared = None if limits is None else limits.for_tasks(slots, slots, "one")
+        locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none", memory=shared)
         chosen = choose_exchange(exchange, plan, locations.checkpoint, slots).kind
         self.cluster = InlineCluster(
             logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files, chosen
@@ -76,7 +79,8 @@ class InlineQuery:
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         require_newest(identity, find, self.checkpoint)
         given = (plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering)
-        self.steps = StepRunner(*given, interleave=interleave_of(strategy), memory=memory)
+        disk_bytes = None if limits is None else limits.disk_bytes
+        self.steps = StepRunner(*given, interleave=interleave_of(strategy), memory=memory, disk_bytes=disk_bytes)
 
     @property
     def last_batch(self) -> int:

@@ -108,6 +108,10 @@ class InterleavedFiles:
         self._give_way()
         return self._files.list(directory)
 
+    def tree_size(self, directory: str) -> int:
+        self._give_way()
+        return self._files.tree_size(directory)
+
     def delete(self, path: str) -> None:
         self._give_way()
         self._files.delete(path)

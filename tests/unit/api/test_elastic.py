@@ -12,7 +12,7 @@ from braid.errors import StrategyError
 
 @pytest.mark.parametrize(("text", "size"), [("1g", 1 << 30), ("512m", 512 << 20), ("1.5 KB", 1536), (77, 77)])
 def test_sizes_are_read_as_spark_writes_them(text: str | int, size: int) -> None:
-    assert read_bytes(text) == size
+    assert read_bytes(".elastic(capacity=...)", "the memory of a unit", text) == size
 
 
 @pytest.mark.parametrize(

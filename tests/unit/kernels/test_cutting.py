@@ -39,7 +39,7 @@ def test_every_row_is_in_one_slice_and_slices_are_in_order(
     rows: list[list[Row]], slices: int, columns: tuple[bool, bool]
 ) -> None:
     runs = [run_of(own, *columns) for own in rows]
-    starts = [slice_starts(runs, number, slices) for number in range(slices + 1)]
+    starts = [slice_starts(runs, [run.length for run in runs], number, slices) for number in range(slices + 1)]
     assert starts[0] == [0] * len(runs)
     assert starts[-1] == [run.length for run in runs]
     greatest = None
@@ -62,5 +62,5 @@ def test_slices_are_even_even_if_all_rows_are_equal(distinct: int, monkeypatch: 
         SortedIndex(rows, np.sort(chance.integers(0, distinct, rows)), np.zeros(rows, np.int64), None)
         for rows in (10_000, 5_000, 100, 0, 20_000)
     ]
-    ends = [sum(slice_starts(runs, number, 7)) for number in range(8)]
+    ends = [sum(slice_starts(runs, [run.length for run in runs], number, 7)) for number in range(8)]
     assert all(abs((stop - start) - 35_100 / 7) < 35_100 * 5 / 512 for start, stop in pairwise(ends))

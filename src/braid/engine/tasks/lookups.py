@@ -26,8 +26,8 @@ from braid.engine.tasks.rank_index import open_rank_index
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.checks import Spent
 from braid.kernels.join import match, meeting
-from braid.kernels.probing import Counters, Probing
-from braid.kernels.rows import Pairs, Rows, concat_rows
+from braid.kernels.probing import Counters, Probing, Searchable
+from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
 from braid.placement.groups import all_stay_local, opened_units, owned_numbers
@@ -154,7 +154,7 @@ class SlotLookups:
                 met = meeting(bounded, segment)
                 place = self._place(block.epoch, unit.number, route)
                 visits[place].add(met, bounded.rows.length)
-                for pairs in match(bounded, segment, met):
+                for pairs in _matches(bounded, segment, met):
                     yield from self._pass_on(probe_order, round_number, route, pairs)
                 seconds = time.perf_counter() - began
                 self._account(block, place, probe_order.delta_stream, probe.stream, probing, seconds)
@@ -315,3 +315,12 @@ class SlotLookups:
         if self._has_functions:
             for number, check in zip(probing.probe.checks, probing.checks, strict=True):
                 self._checks[number].take(check.spent)
+
+
+def _matches(probing: Probing, segment: Searchable, met: Positions | None) -> Iterator[Pairs]:
+    """The pairs of the rows that meet a segment, which is opened only if some do."""
+    if met is not None and len(met) == 0:
+        return
+    for part in segment.parts():
+        for pairs in match(probing, part, met):
+            yield pairs.detached() if part.transient else pairs

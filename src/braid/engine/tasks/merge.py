@@ -226,9 +226,7 @@ def _parts(merge: Merge, owned: set[int] | None, inputs: list[Block], store: Seg
     for place, segments in by_place.items():
         orders = {by_file[file].choices if by_file[file].is_sorted else None for file, _ in segments}
         alike = orders.pop() if len(orders) == 1 and merge.into is None else None
-        runs = (
-            None if alike is None else [store.stored(file, s, merge.stream, alike).indexes[0] for file, s in segments]
-        )
+        runs = None if alike is None else store.runs(segments, merge.stream, alike)
         starts, stops = (
             _slice_starts(merge, number, place, [segment.rows for _, segment in segments], runs)
             for number in (merge.first, merge.last)
@@ -250,4 +248,4 @@ def _slice_starts(
         return list(rows) if number > sum(place) % merge.slices else [0] * len(rows)
     if runs is None:
         return [count * number // merge.slices for count in rows]
-    return slice_starts(runs, number, merge.slices)
+    return slice_starts(runs, rows, number, merge.slices)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from braid.engine.reports import TaskFailure, TaskReport
 from braid.engine.tasks.task import writing_slot
 from braid.engine.tasks.task_errors import with_task_errors
+from braid.engine.tasks.worker.allowance import measured
 from braid.state.usage import Meter
 
 R = TypeVar("R", bound=TaskReport)
@@ -18,7 +19,9 @@ def run_metered(meter: Meter, work: Callable[[], R]) -> R | TaskFailure:
     """The report of a task with what it used, or its error."""
     with meter.running():
         report = with_task_errors(work)
-    return report if isinstance(report, TaskFailure) else replace(report, usage=meter.usage())
+    if isinstance(report, TaskFailure):
+        return report
+    return replace(report, usage=meter.usage(), memory=measured())
 
 
 def slot_meter(slot: int, slots: int) -> Meter:

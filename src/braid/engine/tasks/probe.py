@@ -22,6 +22,7 @@ from braid.engine.tasks.worker.cache import segment_store
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.join import PAIRS_AT_ONCE
 from braid.kernels.rows import Pairs, pairs_together
+from braid.kernels.sizes import piece_rows
 from braid.optimizer.trees import in_shape
 from braid.placement.groups import opened_units
 from braid.placement.units import units_by_slot
@@ -107,7 +108,7 @@ class SlotProbe:
     def write_results(self, open_sink: OpenSink) -> ProbeReport:
         sink = open_sink(self._task, self._command, self._name)
         # A lookup in one of many blocks finds few pairs; selecting them costs as much as selecting many.
-        for pairs in pairs_together((pairs for _, _, pairs in self.found()), PAIRS_AT_ONCE):
+        for pairs in pairs_together((pairs for _, _, pairs in self.found()), piece_rows(PAIRS_AT_ONCE)):
             sink.add(select_outputs(self._plan, pairs))
         return replace(self.report(), output=sink.close())
 

@@ -1,35 +1,43 @@
 """Open blocks in a task: mapped files, checked segments and their indexes, cached while they are in use.
 
 A worker process runs many tasks, of any slot, and later tasks use what earlier ones opened. Blocks that no command has
-named for some steps are closed.
+named for some steps are closed. Under a memory limit those are kept open for which there is room; others are opened
+part by part while rows look them up, and their pages are given back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from braid.engine.tasks.lookup.unopened import Place, UnopenedRuns, UnopenedSegment
+from braid.engine.tasks.stored_indexes import is_grouped, sorted_index, stored_index
+from braid.engine.tasks.worker.room import Room
 from braid.errors import CorruptStateError
 from braid.kernels import sizes
-from braid.kernels.keys import index_keys
-from braid.kernels.ordering import SortedIndex, open_index, range_values, sort_positions
-from braid.kernels.probing import StoredSegment
+from braid.kernels.ordering import SortedIndex
+from braid.kernels.probing import Searchable, StoredSegment
 from braid.kernels.rows import Rows
-from braid.plan.join import Index, JoinPlan, id_column
+from braid.kernels.sizes import Buffer
+from braid.plan.expressions import Expression
+from braid.plan.join import JoinPlan, id_column
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 from braid.state.usage import measuring
 
-# Columns of a segment for each index but the first: the positions of its rows in the order of the index, and the keys
-# and numbers in that order. They are mapped with the rows, so the workers of an executor share them. Rows that are
-# sorted by partition group have the keys of the first index too.
-POSITIONS, KEYS, NUMBERS = "#index:", "#keys:", "#numbers:"
 # A worker meets the same slot again within a few steps.
 KEPT_STEPS = 4
+# Keys, numbers, distinct keys and sizes of values that an open segment may need besides its stored bytes, for each row.
+INDEX_BYTES = 32
+ROWS_PER_PIECE = 1 << 24
+
+Opened = tuple[str, int, tuple[int, ...]]
+"""An open segment: its file, its offset, and the numbers that it is sorted by."""
 
 
 class Part(NamedTuple):
@@ -53,15 +61,35 @@ class SegmentStore:
         self._copies = copies
         self._directory = directory
         self._readers: dict[str, BlockReader] = {}
-        self._opened: dict[tuple[str, int, tuple[int, ...]], StoredSegment] = {}
+        self._opened: dict[Opened, StoredSegment] = {}
         self._last_used: dict[str, int] = {}
         self._swept: int | None = None
+        self._step = 0
+        self._kept_bytes: int | None = None
+        self._room: Room[Opened] = Room()
+        self._segments: dict[Opened, Segment] = {}
+        self._largest: dict[tuple[str, int, Expression], float] = {}
+        self._last_run: Place | None = None
+
+    def allow(self, kept_bytes: int | None, copied_bytes: int | None = None) -> None:
+        """How many bytes open segments and local copies may have from now on; None: any."""
+        self._kept_bytes = kept_bytes
+        self._copies.allow("any" if kept_bytes is None else "limited", copied_bytes)
+        for reader in self._readers.values():
+            reader.bytes.gives_back = kept_bytes is not None
+        if kept_bytes is None:
+            self._room = Room()
+            return
+        known = [key for key in self._opened if key not in self._room]
+        for key in (*known, *self._room.shrink(kept_bytes)):
+            self._close(key)
 
     def reader(self, file: str) -> BlockReader:
         found = self._readers.get(file)
         if found is None:
             with measuring("opening"):
                 found = self._readers[file] = self._open(f"{self._directory}/{file}")
+            found.bytes.gives_back = self._kept_bytes is not None
         return found
 
     def _open(self, path: str) -> BlockReader:
@@ -82,12 +110,15 @@ class SegmentStore:
         pending: list[pa.RecordBatch] = []
         size = rows = 0
         read: pa.Schema = None
+        if self._kept_bytes is not None:
+            yield from self._rows_by_range(parts, types, most)
+            return
         for part in parts:
             file, segment, (start, stop) = part
             reader = self.reader(file)
             schema, batch = reader.schemas[segment.schema], reader.batch(segment)
             batch = batch if stop - start == segment.rows else batch.slice(start, stop - start)
-            if pending and (schema is not read or size + segment.length > sizes.PIECE_BYTES):
+            if pending and (schema is not read or size + segment.length > sizes.piece_bytes()):
                 yield from _pieces(pending, types)
                 pending, size, rows = [], 0, 0
             read = schema
@@ -98,6 +129,23 @@ class SegmentStore:
                 yield from _pieces(pending, types)
                 pending, size, rows = [], 0, 0
         yield from _pieces(pending, types)
+
+    def _rows_by_range(self, parts: Iterable[Part], types: Mapping[str, str], most: int | None) -> Iterator[Rows]:
+        """The same under a limit: no more of a long segment is read than a piece, and what was read is given back."""
+        pending = Buffer(ROWS_PER_PIECE if most is None else most)
+        used: list[tuple[BlockReader, Segment]] = []
+        read: pa.Schema = None
+        for file, segment, (start, stop) in (range_ for part in parts for range_ in ranges_of(part)):
+            reader = self.reader(file)
+            schema, size = reader.schemas[segment.schema], segment.length * (stop - start) // max(1, segment.rows)
+            if pending.parts and (schema is not read or not pending.fits(size)):
+                yield from _given_back(pending.take(), types, used)
+            read = schema
+            pending.add(reader.rows(segment, start, stop), stop - start, size)
+            used.append((reader, segment))
+            if pending.is_full:
+                yield from _given_back(pending.take(), types, used)
+        yield from _given_back(pending.take(), types, used)
 
     def stored(
         self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
@@ -111,21 +159,99 @@ class SegmentStore:
             self._opened[file, segment.offset, choices] = found
         return found
 
+    def searchable(
+        self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
+    ) -> Searchable:
+        """A segment for lookups: open, or under a limit such that it is opened by them."""
+        if self._kept_bytes is None:
+            return self.stored(file, segment, stream, choices, is_sorted=is_sorted)
+        grouped = is_sorted and is_grouped(self.reader(file).schemas[segment.schema])
+        return UnopenedSegment(self, Place(file, segment, stream, choices, is_sorted), grouped)
+
+    def runs(
+        self, segments: Sequence[tuple[str, Segment]], stream: int, choices: tuple[int, ...]
+    ) -> Sequence[SortedIndex]:
+        """The first indexes of segments that are merged: open, or under a limit opened one by one."""
+        if self._kept_bytes is None:
+            return [self.stored(file, segment, stream, choices).indexes[0] for file, segment in segments]
+        return UnopenedRuns(self, [Place(file, segment, stream, choices, True) for file, segment in segments])
+
+    def parts_of(self, place: Place) -> Iterator[StoredSegment]:
+        """A segment under a limit: as it is kept, or in parts that are given back."""
+        key = (place.file, place.segment.offset, place.choices)
+        found = self._opened.get(key)
+        if found is None and self._admits(key, place):
+            found = self.stored(place.file, place.segment, place.stream, place.choices, is_sorted=place.is_sorted)
+        if found is not None:
+            self._room.use(key, self._step)
+            yield found
+            return
+        reader = self.reader(place.file)
+        for _, segment, (start, stop) in ranges_of(whole(place.file, place.segment)):
+            with measuring("opening"):
+                batch = reader.rows(segment, start, stop)
+                # A range of sorted rows is sorted, but only the whole has the stored order of another index.
+                is_whole = stop - start == segment.rows
+                part = self._index(batch, segment, place.stream, place.choices, place.is_sorted, is_whole)
+            yield replace(part, transient=True)
+            reader.bytes.release(segment)
+
+    def largest_of(self, place: Place, number: Expression) -> float:
+        """The largest magnitude of a number in a segment under a limit."""
+        key = (place.file, place.segment.offset, number)
+        if key not in self._largest:
+            self._largest[key] = max((part.largest(number) for part in self.parts_of(place)), default=0.0)
+        return self._largest[key]
+
+    def index_of(self, place: Place) -> SortedIndex:
+        """The first index of a sorted segment under a limit; of the one before it, the pages are given back."""
+        if self._last_run is not None:
+            self.reader(self._last_run.file).bytes.drop_pages(self._last_run.segment)
+        self._last_run = place
+        batch = self.reader(place.file).batch(place.segment)
+        rows = plain_rows(batch, column_types(self.plan, place.stream))
+        first = self.plan.indexes(place.stream, place.choices)[0]
+        return stored_index(batch, True, self.plan, 0, first, place.stream, rows)
+
+    def _admits(self, key: Opened, place: Place) -> bool:
+        """Whether a segment can be kept open; makes room for it."""
+        size = place.segment.length + place.segment.rows * INDEX_BYTES
+        admitted, left = self._room.enter(key, size, self._step, self._kept_bytes or 0)
+        for other in left:
+            self._close(other)
+        if admitted:
+            self._segments[key] = place.segment
+        return admitted
+
+    def _close(self, key: Opened) -> None:
+        """Close an open segment, and give its pages back."""
+        self._opened.pop(key, None)
+        segment, reader = self._segments.pop(key, None), self._readers.get(key[0])
+        if segment is not None and reader is not None:
+            reader.bytes.release(segment)
+
     def _index(
-        self, batch: pa.RecordBatch, segment: Segment, stream: int, choices: tuple[int, ...], is_sorted: bool
+        self,
+        batch: pa.RecordBatch,
+        segment: Segment,
+        stream: int,
+        choices: tuple[int, ...],
+        is_sorted: bool,
+        is_whole: bool = True,
     ) -> StoredSegment:
         rows = plain_rows(batch, column_types(self.plan, stream))
         rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
-        open_one = partial(_stored_index, batch) if is_sorted else _sorted_index
+        open_one = partial(stored_index, batch, is_whole) if is_sorted else sorted_index
         indexes = tuple(
             open_one(self.plan, number, index, stream, rows)
             for number, index in enumerate(self.plan.indexes(stream, choices))
         )
-        grouped = is_sorted and _is_grouped(batch)
+        grouped = is_sorted and is_grouped(batch.schema)
         return StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices, grouped)
 
     def use(self, files: Iterable[str], step: int) -> None:
         """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
+        self._step = step
         self._last_used.update(dict.fromkeys(files, step))
         if step == self._swept:
             return
@@ -134,7 +260,12 @@ class SegmentStore:
         if len(kept) < len(self._last_used):
             self._last_used = kept
             self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
-            self._opened = {place: segment for place, segment in self._opened.items() if place[0] in kept}
+            for place in [place for place in self._opened if place[0] not in kept]:
+                del self._opened[place]
+                self._segments.pop(place, None)
+                self._room.leave(place)
+            self._last_run = None
+            self._largest = {place: found for place, found in self._largest.items() if place[0] in kept}
         self._copies.sweep()
 
 
@@ -179,34 +310,19 @@ def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:
     return rows.take(np.flatnonzero(np.logical_and.reduce(known)))
 
 
-def _stored_index(
-    batch: pa.RecordBatch, plan: JoinPlan, number: int, index: Index, stream: int, rows: Rows
-) -> SortedIndex:
-    """An index of a segment as it is stored; the rows are in the order of the first."""
-    positions = _column(batch, POSITIONS, number)
-    keys, numbers = _column(batch, KEYS, number), _column(batch, NUMBERS, number)
-    if _is_grouped(batch):
-        if numbers is None and index.range is not None:
-            numbers = range_values(index.range, rows)
-            numbers = numbers if positions is None else numbers[positions]
-        return SortedIndex(rows.length, keys, numbers, positions)
-    is_complete = (keys is None) == (not index.parts) and (numbers is None) == (index.range is None)
-    if positions is not None and is_complete:
-        return SortedIndex(rows.length, keys, numbers, positions)
-    return open_index(plan, index, stream, rows, positions)
+def ranges_of(part: Part) -> Iterator[Part]:
+    """A part of a long segment in parts of at most a piece; a short one as it is."""
+    file, segment, (start, stop) = part
+    step = max(1, segment.rows * sizes.piece_bytes() // max(1, segment.length))
+    for first in range(start, stop, step):
+        yield Part(file, segment, (first, min(first + step, stop)))
 
 
-def _is_grouped(batch: pa.RecordBatch) -> bool:
-    """Whether rows are sorted by partition group: only then the keys of the first index are stored."""
-    return f"{KEYS}0" in batch.schema.names
-
-
-def _column(batch: pa.RecordBatch, kind: str, number: int) -> np.ndarray | None:
-    name = f"{kind}{number}"
-    return batch.column(name).to_numpy() if name in batch.schema.names else None
-
-
-def _sorted_index(plan: JoinPlan, number: int, index: Index, stream: int, rows: Rows) -> SortedIndex:
-    """An index that the segment was not stored for."""
-    numbers = None if index.range is None else range_values(index.range, rows)
-    return open_index(plan, index, stream, rows, sort_positions(index_keys(plan, index, stream, rows), numbers))
+def _given_back(
+    batches: Sequence[pa.RecordBatch], types: Mapping[str, str], used: list[tuple[BlockReader, Segment]]
+) -> Iterator[Rows]:
+    """Batches as rows, and then the pages of the segments that they were read from."""
+    yield from _pieces(batches, types)
+    for reader, segment in used:
+        reader.bytes.release(segment)
+    used.clear()

@@ -25,6 +25,7 @@ from braid.engine.tasks.segments import column_types
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
+from braid.engine.tasks.worker.allowance import measured
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
 from braid.kernels.rows import Rows
@@ -77,7 +78,7 @@ def send_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[p
                 work.take(chunk)
                 yield from pieces.take()
             report = work.close()
-        text = report_text(replace(report, usage=own.meter.usage()))
+        text = report_text(replace(report, usage=own.meter.usage(), memory=measured()))
     except TASK_ERRORS as error:
         text = report_text(serialize_error(error))
     yield _batch([(own.task.slot % own.slots, own.task.slot, None, text)])
@@ -93,7 +94,7 @@ def store_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[
             pieces, texts = _received(own, batches)
             reports = [_store(own, slot, parts) for slot, parts in sorted(pieces.items())]
             reports = reports or [IngestReport(own.stream, own.task.host)]
-        reports[0] = replace(reports[0], usage=own.meter.usage())
+        reports[0] = replace(reports[0], usage=own.meter.usage(), memory=measured())
         yield from (*texts, *map(report_text, reports))
     except TASK_ERRORS as error:
         yield report_text(serialize_error(error))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from braid.control import paths
 from braid.engine.tasks.lookup.reaching import Reaches, Starts, first_reaches, segment_reaches
-from braid.engine.tasks.segments import KEYS, NUMBERS, POSITIONS
+from braid.engine.tasks.stored_indexes import KEYS, NUMBERS, POSITIONS
 from braid.kernels import sizes
 from braid.kernels.grouping import groups_of_hashes, index_keys_by_group
 from braid.kernels.keys import Keys, common_keys, index_keys
@@ -88,7 +88,7 @@ def placed_segments(
 def _placed_pieces(rows: Rows, placed: Placed) -> Iterator[Placed]:
     """Placements of bounded size: rows that are stored several times may take a multiple of their own size."""
     count = len(placed.units)
-    if rows.nbytes * max(1.0, count / max(1, rows.length)) <= sizes.PIECE_BYTES:
+    if rows.nbytes * max(1.0, count / max(1, rows.length)) <= sizes.piece_bytes():
         yield placed
         return
     every = row_sizes(rows.columns.values(), rows.length)

@@ -16,7 +16,7 @@ from braid.kernels.hashing import row_hashes
 
 def shares_of(table: pa.Table, keys: list[str]) -> Iterator[pa.Table]:
     """A table in shares of about a piece each, with equal keys in one share; at least one share."""
-    count = -(-max(1, table.nbytes) // sizes.PIECE_BYTES)
+    count = -(-max(1, table.nbytes) // sizes.piece_bytes())
     if count == 1:
         yield table
         return

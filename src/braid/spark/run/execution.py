@@ -128,6 +128,7 @@ class Execution:
             elasticity=job.elasticity,
             ordering=job.ordering,
             interleave=interleave_of(job.strategy),
+            disk_bytes=None if job.memory is None else job.memory.disk_bytes,
         )
 
     @property

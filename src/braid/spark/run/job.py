@@ -13,6 +13,7 @@ from braid.control.ordering import Ordering
 from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy
 from braid.plan.logical import LogicalPlan
+from braid.plan.memory import MemoryLimit
 from braid.spark.sinks.choice import ChosenSink
 
 
@@ -33,3 +34,4 @@ class Job:
     retention_ms: int
     accept_changed_functions: bool = False
     exchange: RequestedExchange = "auto"
+    memory: MemoryLimit | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +20,7 @@ from braid.optimizer.exchange import ChosenExchange, choose_exchange
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.cluster import SparkCluster
+from braid.spark.memory import task_memory
 from braid.spark.run.job import Job
 from braid.spark.session import slot_count
 from braid.spark.storage import prove_shared
@@ -55,7 +56,8 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
     layout = job.strategy.layout(plan, slots)
     exchange = choose_exchange(job.exchange, plan, job.checkpoint, slots)
     job.sink.require_own(identity.id)
-    cluster = SparkCluster(spark, plan, job.sink.locations, slots, exchange.kind)
+    locations = replace(job.sink.locations, memory=task_memory(spark, job.memory, layout, slots))
+    cluster = SparkCluster(spark, plan, locations, slots, exchange.kind)
     try:
         # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
         reports = cluster.source(job.frames)

@@ -69,10 +69,10 @@ class PartialSink:
         buffered.append(table)
         size = sum(part.nbytes for part in buffered)
         is_batched = self._aggregation.updates == "batched"
-        if is_batched and (sum(part.num_rows for part in buffered) >= MAX_BUFFERED_ROWS or size > sizes.PIECE_BYTES):
+        if is_batched and (sum(part.num_rows for part in buffered) >= MAX_BUFFERED_ROWS or size > sizes.piece_bytes()):
             buffered[:] = [self._added_up(number, buffered)]
             size = buffered[0].nbytes
-        if size > sizes.PIECE_BYTES // 2:
+        if size > sizes.piece_bytes() // 2:
             self._write(number)
 
     def _write(self, number: int) -> None:

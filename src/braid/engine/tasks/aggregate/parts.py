@@ -42,7 +42,7 @@ class AggregateParts:
         read |= {block.file for block in self._aggregate.blocks if block.generation in command.compacted}
         readers = [self._store.reader(file) for file in read]
         size = sum(r.batch(segment).nbytes for r in readers for segment in r.segments_of(None, self.numbers))
-        count = -(-max(1, size) // sizes.PIECE_BYTES)
+        count = -(-max(1, size) // sizes.piece_bytes())
         for number in range(count):
             piece = copy(self)
             piece._piece = (number, count)

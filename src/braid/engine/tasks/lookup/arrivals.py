@@ -15,7 +15,7 @@ from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_r
 from braid.engine.tasks.segments import Part, SegmentStore, joined_types, possible_rows, whole
 from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows, concat_rows
-from braid.kernels.sizes import Buffer
+from braid.kernels.sizes import Buffer, piece_rows
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, store_at
 from braid.plan.join import Probe, ProbeOrder
@@ -149,7 +149,7 @@ class Arrivals:
         for arriving in self.segments(probe_order, entry, wanted):
             alike[arriving.route, arriving.span].append(whole(arriving.file, arriving.segment))
         for (route, span), parts in alike.items():
-            for rows in self._store.rows(parts, types, ROWS_AT_ONCE):
+            for rows in self._store.rows(parts, types, piece_rows(ROWS_AT_ONCE)):
                 chosen = rows if span is None else self._within(rows, stream, span)
                 if entry == probe_order.start:
                     chosen = possible_rows(self._plan, stream, chosen)

@@ -15,13 +15,14 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.arrivals import ANY_ROUTE
 from braid.engine.tasks.lookup.reaching import Reaches, reach_of, segment_reaches
 from braid.kernels.rows import Rows, concat_rows
-from braid.kernels.sizes import Buffer
+from braid.kernels.sizes import Buffer, piece_bytes
 from braid.optimizer.join_orders import build_probe_orders
 from braid.plan.join import JoinPlan
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.files import Files
 
 ROWS_PER_SEGMENT = 1 << 17
+BUFFERED_PIECES = 4
 
 
 class ExchangedRows:
@@ -33,6 +34,7 @@ class ExchangedRows:
         orders = build_probe_orders(plan, command.join_orders)
         self._following = [order.probe_in(command.last_round + 1) for order in orders]
         self._buffered: dict[tuple[int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_PER_SEGMENT))
+        self._size = 0
         self._writer = BlockWriter(files, f"{path}.exchanged")
 
     def add(self, delta_stream: int, route: int, rows: Rows) -> None:
@@ -41,8 +43,14 @@ class ExchangedRows:
             if not buffered.fits(piece.nbytes):
                 self._write(delta_stream, route)
             buffered.add(piece, piece.length, piece.nbytes)
+            self._size += piece.nbytes
             if buffered.is_full:
                 self._write(delta_stream, route)
+        # The buffers of all routes together are bounded too.
+        if self._size > BUFFERED_PIECES * piece_bytes():
+            for place in list(self._buffered):
+                self._write(*place)
+            self._size = 0
 
     def close(self) -> WrittenBlock | None:
         for delta_stream, route in list(self._buffered):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from braid.kernels.probing import Counters, Probing, StoredSegment, prepare
+from braid.kernels.probing import Counters, Probing, Searchable, prepare
 from braid.kernels.ranks import RankIndex
 from braid.kernels.rows import Rows
 from braid.optimizer.join_orders import build_probe
@@ -32,7 +32,7 @@ class PreparedRows:
         self._counters = Counters()
         self._prepared: dict[tuple[tuple[int, ...], bool], Probing] = {}
 
-    def probing(self, segment: StoredSegment) -> Probing:
+    def probing(self, segment: Searchable) -> Probing:
         """The rows as they search this segment; all have the same counters."""
         form = segment.choices, segment.grouped
         found = self._prepared.get(form)

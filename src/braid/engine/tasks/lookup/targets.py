@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.segments import SegmentStore
-from braid.kernels.probing import StoredSegment
+from braid.kernels.probing import Searchable
 from braid.placement.groups import is_first_successor, successors
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, routes_at, visitors
@@ -20,7 +20,7 @@ from braid.state.manifest import Block
 EVERYWHERE = -1
 """The route of probing rows that were stored under an older layout: they visit every route."""
 
-Visited = tuple[Block, StoredSegment, Unit]
+Visited = tuple[Block, Searchable, Unit]
 Place = tuple[frozenset[int] | None, Span | None, bool]
 """What tells targets apart: their routes, their span, and whether rows that visit all units look them up here."""
 
@@ -146,7 +146,7 @@ class Targets:
             return owners & self._own, None, is_first_successor(self.newest, layout, route, self._own)
         return visitors(self.newest, layout, route), None, True
 
-    def _owned_segments(self, block: Block, delta_stream: int) -> Iterator[tuple[int, StoredSegment, Unit]]:
+    def _owned_segments(self, block: Block, delta_stream: int) -> Iterator[tuple[int, Searchable, Unit]]:
         """This slot's segments of a block with their routes; of several copies those that a delta stream sees."""
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if not has_rows_of(block, self._owned):
@@ -155,7 +155,7 @@ class Targets:
         choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
         for segment in self._store.reader(block.file).segments_of(owned):
             if self._counts(layout, delta_stream, block.stream, segment):
-                stored = self._store.stored(block.file, segment, block.stream, choices, is_sorted=is_sorted)
+                stored = self._store.searchable(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
 
     def _counts(self, layout: Layout, delta_stream: int, stream: int, segment: Segment) -> bool:
@@ -166,6 +166,6 @@ class Targets:
             return (delta_stream, stream, segment.unit, segment.route) in self._visits
         return not self.everywhere or is_primary(layout, stream, segment.unit, segment.route)
 
-    def _largest_in(self, block: Block, segment: StoredSegment) -> float:
+    def _largest_in(self, block: Block, segment: Searchable) -> float:
         routing = self._plan.streams[self._plan.members(block.stream)[0]].routing
         return 0.0 if routing is None else segment.largest(routing)

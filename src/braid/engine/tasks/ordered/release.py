@@ -113,7 +113,7 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
     if not runs:
         return
     rows, size = sum(len(times) for _, times in runs), sum(batch.nbytes for batch, _ in runs)
-    if rows <= ROWS_AT_ONCE and size <= sizes.PIECE_BYTES:
+    if rows <= ROWS_AT_ONCE and size <= sizes.piece_bytes():
         yield in_order([batch for batch, _ in runs])
         return
     if min(int(times[0]) for _, times in runs) == max(int(times[-1]) for _, times in runs):
@@ -122,7 +122,7 @@ def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
         return
     apart = max(1, min(SAMPLED, rows // SAMPLED))
     samples = [times[::apart] for _, times in runs]
-    cuts = sorted(set(even_cuts(samples, max(2, rows // ROWS_AT_ONCE, size // sizes.PIECE_BYTES + 1))))
+    cuts = sorted(set(even_cuts(samples, max(2, rows // ROWS_AT_ONCE, size // sizes.piece_bytes() + 1))))
     newest = max(int(times[-1]) for _, times in runs)
     lowest = ALWAYS
     for cut in _strictly_inside(cuts, newest):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from braid.engine.locations import Locations
 from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.worker.allowance import current
 from braid.plan.join import JoinPlan
 from braid.state.cache import LocalCopies, copies_directory
 
@@ -25,6 +26,13 @@ def segment_store(plan: JoinPlan, locations: Locations, kind: str) -> SegmentSto
     # A run has one plan, of which every Spark task gets a copy: the first is kept, with all that is computed for it.
     if store.plan.tree != plan.tree:
         store.plan = plan
+    allowance = current()
+    copied = None if locations.memory is None else locations.memory.cache_bytes
+    store.allow(None if allowance is None else allowance.kept, copied)
+    if allowance is not None:
+        # What a worker keeps open is that of its current kind of job.
+        for other in _open_stores.values():
+            other.allow(0, copied)
     _open_stores[place] = store
     while len(_open_stores) > OPEN_STORES:
         _open_stores.popitem(last=False)

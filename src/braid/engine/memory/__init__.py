@@ -1,0 +1,1 @@
+"""The limits of a run on memory and disk, on the driver."""

@@ -1,0 +1,29 @@
+"""The memory limit on Spark: which slots share an executor, and the smallest limit that its workers can obey."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from braid.engine.memory.floor import require_floor
+from braid.placement.units import unit_count
+from braid.plan.layout import Layout
+from braid.plan.memory import MemoryLimit, TaskMemory
+from braid.spark.session import is_one_host
+
+
+def task_memory(spark: SparkSession, memory: MemoryLimit | None, layout: Layout, slots: int) -> TaskMemory | None:
+    """What tasks of a run must know of its limit; StrategyError for one that they could not obey."""
+    if memory is None:
+        return None
+    require_floor(memory, slots, unit_count(layout))
+    return memory.for_tasks(slots, slots if is_one_host(spark) else _slots_of_executor(spark, slots))
+
+
+def _slots_of_executor(spark: SparkSession, slots: int) -> int:
+    """The cores of an executor; where they are not configured, an even share of all."""
+    configured = spark.sparkContext.getConf().get("spark.executor.cores")
+    if configured:
+        return min(slots, int(configured))
+    # The driver is among the block managers that Spark lists.
+    executors = int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+    return max(1, -(-slots // max(1, executors)))
