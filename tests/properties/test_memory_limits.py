@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from braid.control import compaction, merging
 from braid.engine.tasks import merge
 from braid.engine.tasks.worker import cache
+from braid.optimizer.strategies import Strategy
 from braid.plan.memory import MemoryLimit
 from braid.state.files import LocalFiles
 from braid.state.paging import checksums, segment_bytes
@@ -48,13 +50,14 @@ def open_query(
     directory: Path,
     chance: random.Random,
     clock: ManualClock,
+    choices: Sequence[Strategy],
     limit: int | None,
     files: FailingFiles | None = None,
 ) -> InlineQuery:
     return InlineQuery(
         case.logical_plan,
         str(directory),
-        strategy=chance.choice(strategies(case.logical_plan, chance)),
+        strategy=chance.choice(choices),
         slots=chance.randint(1, 3),
         ingest_tasks=chance.randint(1, 2),
         clock=clock,
@@ -68,7 +71,7 @@ def open_query(
 def test_any_limit_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
-    query = open_query(case, tmp_path, chance, clock, chance.choice(LIMITS))
+    query = open_query(case, tmp_path, chance, clock, strategies(case.logical_plan, chance), chance.choice(LIMITS))
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         query.run(batch, case.tables(batch))
@@ -79,10 +82,10 @@ def test_any_limit_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", RESTARTED)
 def test_restarts_with_other_limits_give_the_same_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed).restarted(), random.Random(seed)
-    clock = ManualClock(case.clock_ms[0])
+    clock, choices = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance)
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
-        query = open_query(case, tmp_path, chance, clock, chance.choice((None, *LIMITS)))
+        query = open_query(case, tmp_path, chance, clock, choices, chance.choice((None, *LIMITS)))
         query.run(batch, case.tables(batch))
         got = results_of(case, query.published())
     assert got == case.expected, case.describe()
@@ -92,18 +95,18 @@ def test_restarts_with_other_limits_give_the_same_rows(seed: int, tmp_path: Path
 def test_crashes_under_a_limit_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
     """The driver dies at random operations on storage; every run that takes over has another limit."""
     case, chance = make_case(seed).restarted(), random.Random(seed)
-    clock = ManualClock(case.clock_ms[0])
+    clock, choices = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance)
     batch = 0
     while batch < len(case.clock_ms):
         clock.now_ms = case.clock_ms[batch]
         at, when = chance.randint(1, 60), chance.choice(("before", "after"))
         files = FailingFiles(LocalFiles(), at, when)
         try:
-            query = open_query(case, tmp_path, chance, clock, chance.choice((None, *LIMITS)), files)
+            query = open_query(case, tmp_path, chance, clock, choices, chance.choice((None, *LIMITS)), files)
             query.run(batch, case.tables(batch))
         except InjectedCrash:
             continue
         batch = query.last_batch + 1
-    last = open_query(case, tmp_path, chance, clock, None)
+    last = open_query(case, tmp_path, chance, clock, choices, None)
     got = results_of(case, last.published())
     assert got == case.expected, case.describe()
