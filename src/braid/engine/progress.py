@@ -96,10 +96,7 @@ def step_progress(
         "held": {},
         "partitionGroups": _groups(manifest),
         "inFlight": sum(term.rounds_left for term in manifest.terms),
-        "hotKeys": [
-            {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
-            for hot in hot_keys(manifest.layout, manifest.key_counts)
-        ],
+        "hotKeys": _hot_keys(names, manifest),
         "adaptations": list(delta.adaptations),
     }
 
@@ -110,6 +107,13 @@ def _groups(manifest: Manifest) -> dict[str, Any]:
         return {}
     sizes = [load.size for load in manifest.groups.loads]
     return {"groups": len(sizes), "withRows": sum(size > 0 for size in sizes), "largestBytes": max(sizes)}
+
+
+def _hot_keys(names: Sequence[str], manifest: Manifest) -> list[dict[str, Any]]:
+    return [
+        {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
+        for hot in hot_keys(manifest.layout, manifest.key_counts)
+    ]
 
 
 def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage]) -> dict[str, Any]:
