@@ -13,6 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 CREATED := $(VENV)/.created
 RUNTIME := $(VENV)/.runtime-installed
 TOOLS := $(VENV)/.tools-installed
+CLASSES := $(VENV)/.spark-classes.jsa
 
 PYTHON ?=
 PYTEST_ARGS ?=
@@ -51,11 +52,11 @@ format: $(TOOLS) ## Fix what ruff can fix
 	$(BIN)/ruff format .
 
 .PHONY: test
-test: $(TOOLS) java ## Every test: about 15 min (PYTEST_ARGS="-k name" to choose)
+test: $(TOOLS) java $(CLASSES) ## Every test: about 20 min (PYTEST_ARGS="-k name" to choose)
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: $(TOOLS) ## Every test that needs no Spark: about 5 min
+test-fast: $(TOOLS) ## Every test that needs no Spark: about 6 min
 	$(BIN)/python -m pytest $(PARALLEL) -m "not spark" $(PYTEST_ARGS)
 
 ##@ Try to break it, measure it
@@ -137,6 +138,11 @@ $(RUNTIME): pyproject.toml | $(CREATED)
 	@echo "Python: installing Braid and what it runs on (PySpark is about 450 MB: a minute or two the first time)"
 	@$(PIP) --editable .
 	@touch $@
+
+# Mapped by the JVMs that tests start; they run without it too, only slower.
+$(CLASSES): $(TOOLS) | java
+	@echo "Java: archiving the classes that tests load"
+	@$(BIN)/python -m tests.class_archive $@ 2>/dev/null || echo "This Java made no archive: the tests take a minute more."
 
 $(TOOLS): $(RUNTIME)
 	@echo "Python: installing the tools for tests, checks and benchmarks"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 # A JVM of the tests ends before much compiling pays: with the first compiler alone, Spark tests take half the CPU time.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+# Written by `make test`: tests/class_archive.py says why.
+CLASS_ARCHIVE = Path(sys.prefix) / ".spark-classes.jsa"
+SHARED_CLASSES = f" -XX:SharedArchiveFile={CLASS_ARCHIVE} -Xlog:disable" if CLASS_ARCHIVE.exists() else ""
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -26,8 +29,8 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS + SHARED_CLASSES,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS + SHARED_CLASSES,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.metricsEnabled": "false",

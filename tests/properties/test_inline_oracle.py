@@ -22,8 +22,8 @@ from tests.budget import seeds
 from tests.properties.cases import make_case, results_of, same_columns, some_exchange, strategies
 from tests.properties.running import explain, run, run_restarted
 
-PLAIN = seeds(0, 80)
-VARIED = seeds(1000, 12)
+PLAIN = seeds(0, 60)
+VARIED = seeds(1000, 8)
 RESTARTED = seeds(2000, 14)
 CRAMPED = seeds(4000, 20)
 REMOTE = seeds(8000, 6)

@@ -21,7 +21,7 @@ from tests.budget import seeds
 from tests.oracle.ordering import Releases
 from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies
 
-PLAIN = seeds(11_000, 32)
+PLAIN = seeds(11_000, 24)
 CRASHED = seeds(12_000, 20)
 ROW_BASED = seeds(14_000, 16)
 LONG = seeds(15_000, 12)

@@ -19,7 +19,7 @@ PAIRS = 10
 
 @pytest.mark.slow
 def test_ten_pairs_of_drivers_lose_and_repeat_nothing(java: None, tmp_path: Path) -> None:
-    inputs = make_inputs(tmp_path / "input", 20_261_116, files=8, rows=30)
+    inputs = make_inputs(tmp_path / "input", 20_261_116, files=5, rows=30)
     jobs = [
         Job("ab", BAND if number % 2 else KEYED, str(inputs.place), str(tmp_path / f"pair-{number}"))
         for number in range(PAIRS)

@@ -205,41 +205,23 @@ def every_pair(keep: Callable[[Any, Any], bool]) -> list[tuple[int, int]]:
     return sorted((o[0], q[0]) for o in sides[0] for q in sides[1] if keep(o, q))
 
 
-FAILURES: dict[str, tuple[str, tuple[str, ...], list[str]]] = {
-    "division in Python": ("o.v / q.d > 2", (), ["divided by zero"]),
-    "division in the JVM": ("bit_count(o.v) / q.d > 0", (), ["DIVIDE_BY_ZERO"]),
-    "division before the join": ("q.v / q.d > 1", (), ["divided by zero"]),
-    "a cast": ("CAST(q.s AS bigint) = o.v", (), ["CAST_INVALID_INPUT", "'x'"]),
-    "a selection in Python": ("o.v > q.v", ("o.v / q.d AS x",), ["divided by zero"]),
-    "a selection in the JVM": ("o.v > q.v", ("bit_count(o.v) / q.d AS x",), ["DIVIDE_BY_ZERO"]),
-}
-
-
-@pytest.mark.parametrize("case", FAILURES)
-def test_an_expression_that_raises_fails_the_run_and_loses_nothing(table: Table, case: str) -> None:
-    predicate, select, causes = FAILURES[case]
-    with pytest.raises(errors.PredicateError) as caught:
-        table.run(predicate, select=select)
-    message = str(caught.value)
-    fragments = ["The join of o, q failed in step 1 (Spark batch 1)", *causes, "Hint: "]
-    assert all(fragment in message for fragment in fragments), message
-    assert all(o < 2 and q < 12 for o, q in table.results()), "results of the failed batch were published"
-
-
 @pytest.mark.parametrize(
-    ("broken", "guarded"),
+    ("broken", "cause"),
     [
-        ("o.v / q.d > 2", "q.d <> 0 AND o.v / q.d > 2"),
-        ("bit_count(o.id) + o.v / q.d > 2 + bit_count(o.id)", "q.d <> 0 AND o.v / q.d > 2"),
+        ("o.v / q.d > 2", "divided by zero"),
+        ("bit_count(o.id) + o.v / q.d > 2 + bit_count(o.id)", "DIVIDE_BY_ZERO"),
     ],
+    ids=["in Python", "in the JVM"],
 )
-def test_a_corrected_predicate_goes_on_with_the_failed_batch(table: Table, broken: str, guarded: str) -> None:
+def test_a_corrected_predicate_goes_on_with_the_failed_batch(table: Table, broken: str, cause: str) -> None:
     for _ in range(2):
-        with pytest.raises(errors.PredicateError, match="step 1"):
+        with pytest.raises(errors.PredicateError) as caught:
             table.run(broken)
+        fragments = ["The join of o, q failed in step 1 (Spark batch 1)", cause, "Hint: "]
+        assert all(fragment in str(caught.value) for fragment in fragments), caught.value
     before = table.results()
     assert before == every_pair(lambda o, q: o[0] < 2 and q[0] < 12 and o[2] / q[3] > 2)
-    run = table.run(guarded)
+    run = table.run("q.d <> 0 AND o.v / q.d > 2")
     assert [step["batchId"] for step in run.recentProgress] == [1]
     assert table.results() == every_pair(lambda o, q: q[3] != 0 and o[2] / q[3] > 2)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,15 +97,3 @@ def test_conjuncts_in_the_jvm_cannot_be_interleaved(feeds: list[Feed], place: Pl
     query = joined(feeds, interleave=2).on("reverse(cast(a.id AS string)) <= reverse(cast(b.id AS string))")
     with pytest.raises(errors.StrategyError, match="the JVM evaluates"):
         place.start(query)
-
-
-def test_static_inputs_are_joined_at_once(spark: SparkSession, tmp_path: Path, make: Callable[..., Feed]) -> None:
-    frames = {name: make(name).add((1, at(0), 1)).static for name in NAMES}
-    query = braid.join(*(braid.stream(n, df, time="ts", window="1 minute") for n, df in frames.items()))
-    query = query.on("a.k = b.k AND b.k = c.k AND c.k = d.k").select("a.id AS a")
-    assert [tuple(row) for row in query.using(braid.TimeSliced(2, interleave=3)).batch().collect()] == [(1,)]
-
-
-@pytest.fixture
-def make(spark: SparkSession, tmp_path: Path) -> Callable[..., Feed]:
-    return lambda name: Feed(spark, tmp_path / "static" / name, ROW)

@@ -14,7 +14,7 @@ from tests.budget import seeds
 from tests.oracle.checks import check_recut, check_static, check_streaming
 
 QUERIES_A_SEED = 9
-STATIC, STREAMING, RECUT = seeds(1, 6), seeds(1, 8), seeds(1, 3)
+STATIC, STREAMING, RECUT = seeds(1, 5), seeds(1, 7), seeds(1, 2)
 
 
 @pytest.mark.slow

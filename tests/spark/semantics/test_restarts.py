@@ -58,6 +58,7 @@ def test_strategy_and_units_may_change_at_every_restart(feed: Callable[..., Feed
         braid.TimeSliced(units=3),
         braid.Matrix(2, 3),
         braid.TimeSliced(units=2, slices={"o": 1, "q": 4}, slicing="count", adapt="aggressive"),
+        braid.TimeSliced(units=2, interleave=3),
         braid.AlignedRouting("3 seconds", units=3),
         braid.CoordinatedRouting(2),
         braid.Matrix(3, 2),
