@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from braid.control.memory.adapting import Decide
-from braid.control.memory.decisions import Decided, Nothing, Relocate
+from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
 from braid.control.memory.groups import MemoryState
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Partitioned
@@ -44,5 +44,21 @@ def moving(seed: int, often: float = 0.7) -> Decide:
             return Decided((Nothing("no move"),), state.history)
         groups = tuple(sorted(chance.sample(own, chance.randint(1, len(own)))))
         return Decided((Relocate(groups, source, target, 0, "for a test"),), state.history)
+
+    return decide
+
+
+def pushing(seed: int, often: float = 0.4) -> Decide:
+    """Before many steps pushes some groups that have rows, or moves some; a function of the step."""
+    move = moving(seed, 0.5)
+
+    def decide(state: MemoryState) -> Decided:
+        chance = random.Random(f"push {seed} {state.step}")
+        stored = np.flatnonzero(state.groups.sizes > 0).tolist()
+        if not stored or chance.random() > often:
+            return move(state)
+        groups = sorted(chance.sample(stored, chance.randint(1, len(stored))))
+        spills = (Spill(0, tuple(groups), 0, "for a test"),)
+        return Decided(spills, state.history)
 
     return decide

@@ -15,7 +15,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles
 from tests.budget import seeds
 from tests.properties.cases import make_keyed_case
-from tests.properties.grouped import moving
+from tests.properties.grouped import moving, pushing
 from tests.recovery.test_inline_recovery import MOMENTS, Drill
 
 
@@ -28,6 +28,25 @@ def change_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 6)
     monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+
+
+@pytest.mark.parametrize("seed", seeds(46_000, 2))
+def test_a_crash_at_any_write_of_pushes_and_clean_ups_loses_and_repeats_nothing(seed: int, tmp_path: Path) -> None:
+    """Runs end with a clean-up of what is deferred; a run after a crash begins with one."""
+    case, strategy = make_keyed_case(seed, batches=4), Partitioned(2, groups=5)
+
+    def drill(name: str) -> Drill:
+        chance, memory = random.Random(name), pushing(seed, often=1)
+        return Drill(case, tmp_path / name, chance, changing=False, strategy=strategy, memory=memory)
+
+    counted, whole = FailingFiles(LocalFiles()), drill("whole")
+    assert whole.attempt(counted)
+    whole.check()
+    for at in range(1 + seed % 4, counted.operations + 1, 4):
+        crashed = drill(str(at))
+        assert not crashed.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at // 4 % 2]))
+        assert crashed.attempt(FailingFiles(LocalFiles()))
+        crashed.check()
 
 
 @pytest.mark.parametrize("seed", seeds(45_000, 2))

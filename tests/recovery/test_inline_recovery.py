@@ -109,6 +109,8 @@ class Drill:
                 self.next_batch += 1
             # The rounds that are left, while no stream can be idle.
             query.steps.tick(SourceCheck(self.clock(), (True,) * len(self.case.streams)))
+            while query.steps.clean_up() is not None:
+                pass
         except InjectedCrash:
             self.crashes += 1
             return False

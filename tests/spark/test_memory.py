@@ -48,6 +48,18 @@ def test_a_limit_changes_no_rows_and_progress_reports_what_workers_use(
         assert 0 < memory["diskBytes"] < memory["diskLimit"] == 1 << 30
 
 
+def test_deferred_results_come_at_the_end_of_the_input_each_once(query: braid.Join, place: Place) -> None:
+    """The limit is far above the state, so units push groups at a small share of it."""
+    partitioned = query.using(braid.Partitioned(units=2, groups=16))
+    run = place.run(partitioned.memory(limit=FLOOR_BYTES, overflow="lazy-disk", spill_at=0.0001, balance=0.01))
+    progress = run.recentProgress
+    assert any("spills" in text for record in progress for text in record["adaptations"])
+    assert any(record["deferred"] for record in progress)
+    assert (progress[-1]["deferred"], progress[-1]["sparkBatchId"]) == ({}, None)
+    assert progress[-1]["numOutputRows"] > 0
+    assert place.rows() == expected()
+
+
 def test_a_limit_below_the_floor_is_refused_at_start(query: braid.Join, place: Place) -> None:
     with pytest.raises(errors.StrategyError, match="is below the 24m"):
         place.run(query.using(braid.Partitioned(units=2)).memory(limit="1m"))

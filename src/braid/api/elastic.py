@@ -7,8 +7,10 @@ from datetime import timedelta
 
 from braid.control.elasticity import Elasticity
 from braid.errors import StrategyError
+from braid.optimizer.strategies import Strategy
 from braid.optimizer.strategies.strategy import require_positive
 from braid.plan.durations import duration_us
+from braid.plan.layout import Layout
 
 SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -54,3 +56,13 @@ def read_bytes(argument: str, meaning: str, text: str | int) -> int:
     if size < 1:
         raise StrategyError(f"{argument} is {meaning}, but got {text!r}.", hint='Write it as in "512m" or "1g".')
     return size
+
+
+def require_scalable(strategy: Strategy, layout: Layout) -> None:
+    """Refuse a strategy whose units cannot be scaled under this layout."""
+    if layout.kind not in ("biclique", "time_sliced"):
+        raise StrategyError(
+            f".elastic scales the sides of a biclique, or the units of time slices, but {strategy.describe()} is "
+            f"{layout.kind} here.",
+            hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
+        )

@@ -12,10 +12,10 @@ from pyspark.sql.types import StructType
 
 from braid.analysis import AnalyzedStream, Analyzer, Grouping, require_few, require_plain
 from braid.api.columns import arrow_schema
-from braid.api.elastic import read_elasticity
+from braid.api.elastic import read_elasticity, require_scalable
 from braid.api.grouped import Grouped
 from braid.api.logical_streams import check_alike, check_row_based, logical_stream
-from braid.api.memory import read_memory, require_supported
+from braid.api.memory import deferring, read_memory
 from braid.api.missing_methods import JOIN, refuse_arguments, refuse_attribute
 from braid.api.ordered import read_ordering
 from braid.api.selection import Selection
@@ -25,7 +25,7 @@ from braid.api.writer import Query, Writer
 from braid.control.elasticity import Elasticity
 from braid.control.ordering import Ordering, Policy
 from braid.engine.explain import explain_query
-from braid.errors import QueryError, StrategyError, StreamError
+from braid.errors import QueryError, StreamError
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, Strategy
 from braid.plan.aggregation import Updates
@@ -172,6 +172,8 @@ class Join:
     ) -> Join:
         """Bound the memory of each unit: state over the `limit` stays on storage, and is read when it is looked up.
 
+        With `overflow="lazy-disk"` or `"active-disk"`, of a `Partitioned` join, partition groups move to units with
+        memory left, or are set aside: results with their stored rows are deferred until they are cleaned up.
         `disk_limit` bounds the checkpoint, `cache_limit` the local copies of remote blocks.
         """
         given = read_memory(
@@ -188,7 +190,6 @@ class Join:
             disk_limit=disk_limit,
             cache_limit=cache_limit,
         )
-        require_supported(given)
         return replace(self, limits=given)
 
     def ordered(self, policy: Policy = "adaptive", alpha: float = 0.3) -> Join:
@@ -210,7 +211,7 @@ class Join:
 
     def explain(self, stage: str | None = None) -> None:
         """Print the plan: all of it, or one stage (logical, physical, layout)."""
-        print(explain_query(self._logical_plan, self._plan, self.strategy, slot_count(self._spark), stage, None))
+        print(explain_query(self._logical_plan, self._plan, self._placing, slot_count(self._spark), stage, None))
 
     def batch(self) -> DataFrame:
         """The results of static inputs, as a DataFrame."""
@@ -236,7 +237,7 @@ class Join:
         query = Query(
             spark=self._spark,
             logical_plan=self._logical_plan,
-            strategy=self.strategy,
+            strategy=self._placing,
             frames=self._frames,
             schema=self.schema,
             mode=mode,
@@ -246,6 +247,11 @@ class Join:
             memory=self.limits,
         )
         return Writer(query)
+
+    @property
+    def _placing(self) -> Strategy:
+        """The strategy, with partition groups where the memory limit needs them."""
+        return deferring(self.strategy, self.limits, self._plan)
 
     @cached_property
     def schema(self) -> StructType:
@@ -262,15 +268,8 @@ class Join:
         return Analyzer(self._spark, [AnalyzedStream(s.name, s.schema, s.time) for s in self.streams])
 
     def _check_elastic(self) -> None:
-        if self.elasticity is None:
-            return
-        layout = self.strategy.layout(self._plan, slot_count(self._spark))
-        if layout.kind not in ("biclique", "time_sliced"):
-            raise StrategyError(
-                f".elastic scales the sides of a biclique, or the units of time slices, but "
-                f"{self.strategy.describe()} is {layout.kind} here.",
-                hint='Use .using(braid.Biclique(...)), with routing="contrand" for joins on an equality.',
-            )
+        if self.elasticity is not None:
+            require_scalable(self.strategy, self.strategy.layout(self._plan, slot_count(self._spark)))
 
     @cached_property
     def _selection(self) -> Selection:

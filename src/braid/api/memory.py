@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import get_args
 
 from braid.api.elastic import read_bytes
+from braid.control.memory.deferring import why_not_deferred
 from braid.errors import StrategyError
+from braid.optimizer.strategies import Partitioned, Strategy
 from braid.plan.durations import duration_us
+from braid.plan.join import JoinPlan
 from braid.plan.memory import MemoryLimit, Overflow, Victims
 
 Duration = str | timedelta
+# Many more than units, so that about a third of a unit's bytes can be chosen.
+DEFAULT_GROUPS = 300
 
 
 def read_memory(
@@ -59,14 +65,28 @@ def read_memory(
     )
 
 
-def require_supported(memory: MemoryLimit) -> None:
-    """Refuse overflow that defers results: no strategy divides its units into partition groups yet."""
-    if memory.overflow != "read-through":
+def deferring(strategy: Strategy, memory: MemoryLimit | None, plan: JoinPlan) -> Strategy:
+    """The strategy of a query with this limit: one that defers results has partition groups.
+
+    StrategyError if it cannot have any, or if its results cannot come later.
+    """
+    if memory is None or memory.overflow == "read-through":
+        return strategy
+    hint = (
+        'Use overflow="read-through", which works with every query: state over the limit is read when it is looked up.'
+    )
+    if not isinstance(strategy, Partitioned):
         raise StrategyError(
-            f".memory(overflow={memory.overflow!r}) defers results by partition groups, which no strategy has yet.",
-            hint='Use overflow="read-through", which works with every strategy: state over the limit stays on storage, '
-            "and is read when it is looked up.",
+            f".memory(overflow={memory.overflow!r}) defers results by partition groups, which {strategy.describe()} "
+            "does not have.",
+            hint=f"Use braid.Partitioned(), where every stream takes part in one equality. {hint}",
         )
+    reason = why_not_deferred(plan)
+    if reason is not None:
+        raise StrategyError(
+            f".memory(overflow={memory.overflow!r}) cannot defer results of this query: {reason}.", hint=hint
+        )
+    return strategy if strategy.groups is not None else replace(strategy, groups=DEFAULT_GROUPS)
 
 
 def _require_one_of(name: str, given: object, allowed: Sequence[str]) -> None:

@@ -100,6 +100,10 @@ class Run:
         """Emit everything that waits for its order; rows earlier than the last emitted result are late from then on."""
         self._execution.flush()
 
+    def drain(self) -> None:
+        """Find all results that were deferred because of the memory limit, in steps of their own."""
+        self._execution.drain()
+
     def totals(self) -> DataFrame:
         """The current totals of an aggregation, after the newest step: a row per group that has results."""
         return self._execution.totals()

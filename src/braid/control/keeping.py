@@ -49,7 +49,7 @@ def decide_rewrites(
     being_rewritten |= {file for move in moves for file in move.files}
     alike = _alike(layouts)
     others = [block for block in live if block.file not in being_rewritten and block.epoch in alike]
-    interval = interval_of(manifest.terms)
+    interval = interval_of(manifest.terms, manifest.pushes)
     compaction = Compaction(manifest, live, layouts, len(plan.streams), slots, interval)
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
     reassigned = reassignments(layouts)
@@ -80,7 +80,7 @@ def _alike(layouts: Sequence[Layout]) -> set[int]:
 def useful_marks(manifest: Manifest, watermarks: Marks) -> Marks:
     """The time below which no row of each stream is still to be looked up."""
     order_state = manifest.order_state
-    watermarks = oldest_watermarks(manifest.terms, watermarks)
+    watermarks = oldest_watermarks(manifest.terms, watermarks, manifest.pushes)
     return lookup_marks(watermarks, manifest.blocks, None if order_state is None else order_state.frontier_us)
 
 

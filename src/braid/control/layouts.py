@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from braid.control.elasticity import Elasticity, decide_scaling, is_due
 from braid.control.memory.adapting import Decide, adapt_memory
+from braid.control.memory.deferring import why_not_deferred
 from braid.control.merging import never_expires
 from braid.control.ranging import decide_ranges
 from braid.control.sizing import resize
@@ -14,6 +15,7 @@ from braid.control.slicing.balancing import MAX_LIVE_EPOCHS, decide_balance
 from braid.control.slicing.scaling import describe_scaling, is_continued, on_units
 from braid.control.slicing.smoothing import smooth_slices
 from braid.control.watermarks import has_filled
+from braid.errors import StrategyError
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Manifest, Pressure
@@ -30,6 +32,7 @@ class Spread:
     checked_ms: int | None = None
     memory: MemoryHistory | None = None
     sample_ends: bool = False
+    pushed: tuple[int, ...] = ()
 
 
 def next_layout(
@@ -48,7 +51,9 @@ def next_layout(
     """
     newest = manifest.layout
     if newest.shares_groups(chosen) and newest.units == chosen.units:
-        return _with_groups(manifest, newest, decide, now_ms)
+        return _with_groups(plan, manifest, newest, decide, now_ms)
+    if manifest.pushes:
+        return Spread(newest, (), (), manifest.checked_ms)  # until the deferred results are found
     resized: tuple[str, ...] = ()
     # Rows that never expire would have to move.
     if chosen.follows_work and elasticity is None and not any(never_expires(plan, s.number) for s in plan.streams):
@@ -76,14 +81,18 @@ def next_layout(
     return Spread(newest) if elasticity is None else _scaled(plan, manifest, elasticity, now_ms)
 
 
-def _with_groups(manifest: Manifest, newest: Layout, decide: Decide | None, now_ms: int) -> Spread:
-    """The layout with some groups at other units, in a new epoch, if that is decided."""
+def _with_groups(plan: JoinPlan, manifest: Manifest, newest: Layout, decide: Decide | None, now_ms: int) -> Spread:
+    """The layout with some groups at other units, in a new epoch, or with pushed groups, if that is decided."""
     adapted = None if decide is None else adapt_memory(manifest, newest, decide, now_ms)
     if adapted is None:
         return Spread(newest, (), (), manifest.checked_ms)
+    reason = why_not_deferred(plan) if adapted.pushed else None
+    if reason is not None:
+        raise StrategyError(f"Results of this query cannot be deferred: {reason}.")
     moved = adapted.layout.group_units != newest.group_units
     layout = replace(adapted.layout, epoch=newest.epoch + 1) if moved else newest
-    return Spread(layout, adapted.adaptations, (), manifest.checked_ms, adapted.history, adapted.sample_ends)
+    spread = Spread(layout, adapted.adaptations, (), manifest.checked_ms, adapted.history, adapted.sample_ends)
+    return replace(spread, pushed=adapted.pushed)
 
 
 def _sliced(plan: JoinPlan, manifest: Manifest, newest: Layout, elasticity: Elasticity | None, now_ms: int) -> Spread:

@@ -25,6 +25,7 @@ from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import AggregateState, Block, Merge
+from braid.state.observed.groups import Push
 from braid.state.order_state import RankIndexFile
 
 PROPERTY = "braid.command"
@@ -94,8 +95,8 @@ class ProbeCommand(Command[ProbeReport]):
     slot reads the rows of its units in the ingest files of `gathers`, and stores them as its own block. `exchanged` are
     the files of the previous round; `admission` says which rows start and what they see; `sort_orders` says how rows
     are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `visits` are the copies that are
-    looked up, where a step has chosen them. `watched`: note the calls of
-    users' functions, in a job that is retried because a worker died.
+    looked up, where a step has chosen them; `pushes` say which parts of partition groups are. `watched`: note the calls
+    of users' functions, in a job that is retried because a worker died.
     """
 
     reports = ProbeReport
@@ -116,6 +117,7 @@ class ProbeCommand(Command[ProbeReport]):
     visits: tuple[Visit, ...] = ()
     aggregate_parts: int = 0
     watched: bool = False
+    pushes: tuple[Push, ...] = ()
 
     @property
     def rounds(self) -> int:

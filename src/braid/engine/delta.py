@@ -11,11 +11,12 @@ from braid.control.keeping import split_expired
 from braid.control.layouts import Spread
 from braid.control.number_samples import add_samples
 from braid.control.ordering import OrderDecision
-from braid.control.paths import PathDecision, decide_paths
+from braid.control.paths import PathDecision, decide_paths, rows_to_sample
 from braid.control.ranging import decide_ranges
 from braid.control.skew import add_counts
 from braid.control.slicing.terms import frontier_before, term_of, unfinished_after
-from braid.control.watermarks import StepTimes
+from braid.control.watermarks import StepTimes, latest_times
+from braid.engine.commands import IngestCommand
 from braid.engine.ordered.keeper import admission_of, arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
@@ -62,6 +63,20 @@ class Start:
     sort_orders: tuple[SortOrder, ...]
 
 
+def ingest_command(plan: JoinPlan, manifest: Manifest, run: str, start: Start, tasks: int) -> IngestCommand:
+    """What the ingest tasks of the step after `manifest` do; there are so many."""
+    return IngestCommand(
+        step=manifest.step + 1,
+        run=run,
+        watermarks=start.times.watermarks,
+        layout=start.spread.layout,
+        newest_us=latest_times(plan, start.now_ms),
+        row_ids=start.row_ids,
+        sort_orders=start.sort_orders,
+        sampled_rows=rows_to_sample(tasks),
+    )
+
+
 def delta_of(
     plan: JoinPlan, manifest: Manifest, run: str, start: Start, decision: OrderDecision | None, reports: Reports
 ) -> DeltaRecord:
@@ -95,6 +110,7 @@ def delta_of(
             *(() if decision is None else decision.adaptations),
         ),
         memory=start.spread.memory,
+        pushed=start.spread.pushed,
         sample_ends=start.spread.sample_ends,
         pressures=start.spread.pressures,
         checked_ms=start.spread.checked_ms,

@@ -30,6 +30,28 @@ class RunningJob:
     began: float
 
 
+class Cores:
+    """The cores of a query: an `elastic` one uses those there are at each step, others those that they started with."""
+
+    def __init__(self, cluster: Cluster, elastic: bool) -> None:
+        self._cluster = cluster
+        self._elastic = elastic
+        self._requested_epoch: int | None = None
+
+    def follow(self) -> None:
+        """Before a step: use the cores there are."""
+        if self._elastic:
+            self._cluster.follow_cores()
+
+    def request(self, layout: Layout) -> list[str]:
+        """Request the cores of a layout that is new, or new to this run; the outcome."""
+        if not self._elastic or self._requested_epoch == layout.epoch:
+            return []
+        self._requested_epoch = layout.epoch
+        outcome = self._cluster.request_cores(layout)
+        return [] if outcome is None else [outcome]
+
+
 class MeteredCluster:
     """Runs tasks on a cluster, and adds up what the tasks of each slot used since the last `begin`.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import check_costs_after, fanouts_after
 from braid.control.memory.adapting import begin_sample, groups_after
+from braid.control.memory.deferring import begin_parts, with_clean_up
 from braid.control.sizing import work_after
 from braid.control.slicing.balancing import with_loads
 from braid.control.slicing.smoothing import with_densities
@@ -18,8 +19,9 @@ from braid.engine.probe import LookedUp, layouts_of
 from braid.optimizer.trees import derivation
 from braid.placement.units import are_sliced
 from braid.plan.join import JoinPlan
-from braid.state.manifest import DeltaRecord, Manifest, Move
-from braid.state.observed.groups import GroupState
+from braid.plan.layout import Layout
+from braid.state.manifest import DeltaRecord, Manifest, Mark, Move
+from braid.state.observed.groups import GroupLoad, GroupState, Push
 from braid.state.slice_state import SliceState
 
 
@@ -69,6 +71,12 @@ def next_manifest(
     )
 
 
+def before_first_step(plan: JoinPlan, run: str, layout: Layout, now_ms: int) -> Manifest:
+    """The state of a query that has stored nothing yet."""
+    marks = tuple(Mark(None, None, now_ms) for _ in plan.streams)
+    return Manifest(-1, -1, run, now_ms, marks, (layout,), (), next_row_id=0)
+
+
 def _slice_state(plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: LookedUp) -> SliceState | None:
     """What is known of time slices after a step; other rows, or other units, tell nothing of them."""
     if delta.layout.kind != "time_sliced":
@@ -84,10 +92,18 @@ def _groups(before: Manifest, delta: DeltaRecord, looked: LookedUp) -> GroupStat
     count = len(delta.layout.group_units)
     if count == 0:
         return None
-    known = begin_sample(before.groups) if delta.sample_ends and before.groups is not None else before.groups
-    found = (group for report in looked.found.reports for group in report.groups)
-    counted = ((group.group, group.size, group.inserted, group.results) for group in found)
-    return groups_after(known, count, counted, delta.now_ms, delta.memory)
+    known, reports = before.groups, looked.found.reports
+    if known is not None:
+        known = begin_sample(known) if delta.sample_ends else known
+        known = begin_parts(known, Push(delta.step, delta.pushed, delta.watermarks)) if delta.pushed else known
+    counted = (
+        (g.group, GroupLoad(g.size, g.results, 0, 0, g.pushed_rows, g.pushed_size), g.inserted)
+        for report in reports
+        for g in report.groups
+    )
+    state = groups_after(known, count, counted, delta.now_ms, delta.memory)
+    cleaned_rows = 0 if known is None else sum(known.loads[group].pushed_rows for group in delta.cleaned)
+    return with_clean_up(state, delta.cleaned, cleaned_rows, max(slot_times(reports), default=0.0))
 
 
 def _late_rows(before: Manifest, delta: DeltaRecord) -> tuple[int, ...]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
 from braid.control.keeping import continued_merges, decide_rewrites, split_expired
+from braid.control.memory.deferring import pushes_during
 from braid.control.slicing.terms import jobs_of, term_of
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand, Visit
 from braid.engine.compaction import Compacted, compacted_by, given_up
+from braid.engine.memory.clean_up import clean_up
 from braid.engine.ordered.keeper import admission_of
 from braid.engine.rounds import Found, TermRounds, run_jobs
 from braid.optimizer.trees import derivation, in_shape, rebuild_orders
@@ -54,8 +56,7 @@ def look_up(
     """
     plan = in_shape(base, delta.layout.tree)
     stored, gone = split_expired(in_shape(base, manifest.layout.tree), manifest, delta.watermarks)
-    live, rebuilt = stored, Found()
-    useless: tuple[Block, ...] = ()
+    live, rebuilt, useless = stored, Found(), stored[:0]
     if corrected or manifest.derivation != derivation(plan):
         live = tuple(block for block in stored if block.stream < len(plan.streams))
         useless = tuple(block for block in stored if block.stream >= len(plan.streams))
@@ -72,6 +73,7 @@ def look_up(
     found, terms = _run_terms(base, cluster, manifest, delta, command, own, corrected)
     if own is not None:
         compacted = compacted_by(command.merges, found.reports)
+    found += clean_up(plan, cluster, manifest, delta, command)
     unneeded = found.unneeded | compacted.unneeded
     kept = (block for block in (*live, *delta.blocks) if block.file not in unneeded)
     useless_files = (*(block.file for block in (*gone, *useless)), *given_up(manifest.unfinished, begun))
@@ -203,6 +205,7 @@ def _probe_command(
         check_order=delta.check_order,
         visits=tuple(_visits(delta.covers)),
         aggregate_parts=aggregate.parts,
+        pushes=tuple(replace(push, watermarks=()) for push in pushes_during(manifest, delta)),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from braid.control.memory.deferring import clean_up_seconds
 from braid.control.skew import hot_keys
 from braid.engine.probe import LookedUp
 from braid.engine.reports import ProbeReport
@@ -95,6 +96,7 @@ def step_progress(
         "memory": memory,
         "held": {},
         "partitionGroups": _groups(manifest),
+        "deferred": _deferred(manifest, len(used)),
         "inFlight": sum(term.rounds_left for term in manifest.terms),
         "hotKeys": _hot_keys(names, manifest),
         "adaptations": list(delta.adaptations),
@@ -114,6 +116,20 @@ def _hot_keys(names: Sequence[str], manifest: Manifest) -> list[dict[str, Any]]:
         {"stream": names[hot.stream], "key": hot.text, "share": round(hot.share, 4)}
         for hot in hot_keys(manifest.layout, manifest.key_counts)
     ]
+
+
+def _deferred(manifest: Manifest, slots: int) -> dict[str, Any]:
+    """The partition groups with deferred results, the rows and bytes of their pushed parts, and what is left to do."""
+    state = manifest.groups
+    if state is None or not state.pushes:
+        return {}
+    loads = [state.loads[group] for group in state.owing]
+    return {
+        "groups": len(loads),
+        "rows": sum(load.pushed_rows for load in loads),
+        "bytes": sum(load.pushed_size for load in loads),
+        "estimatedMs": round(1000 * clean_up_seconds(state, max(1, slots))),
+    }
 
 
 def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage]) -> dict[str, Any]:

@@ -98,12 +98,17 @@ class UnitCounts:
 
 @dataclass(frozen=True)
 class GroupCount:
-    """Of a partition group: the bytes stored, the rows that the step stored, and the results that it found."""
+    """Of a partition group: the bytes stored, the rows that the step stored, and the results that it found.
+
+    `size` is of its newest part, `pushed_rows` and `pushed_size` are of the earlier ones.
+    """
 
     group: int
     size: int
     inserted: int
     results: int
+    pushed_rows: int = 0
+    pushed_size: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ Publishing and sweeping can be repeated.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,36 +18,44 @@ from braid.control.aggregate_state import new_aggregate
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
-from braid.control.layouts import next_layout
+from braid.control.layouts import Spread, next_layout
 from braid.control.memory.adapting import Decide
+from braid.control.memory.deferring import groups_to_clean
 from braid.control.ordering import Ordering
-from braid.control.paths import rows_to_sample
-from braid.control.watermarks import StepTimes, decide_times, latest_times
+from braid.control.watermarks import decide_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
 from braid.engine.cluster import Cluster
-from braid.engine.commands import IngestCommand
-from braid.engine.delta import Offer, Start, delta_of, for_storage_of, interleaved, newest_times, sort_orders_of
+from braid.engine.delta import (
+    Offer,
+    Start,
+    delta_of,
+    for_storage_of,
+    ingest_command,
+    interleaved,
+    newest_times,
+    sort_orders_of,
+)
 from braid.engine.history import History
 from braid.engine.memory.disk import DiskLimit
-from braid.engine.metered_cluster import MeteredCluster, RunningJob
-from braid.engine.next_manifest import next_manifest, with_order
+from braid.engine.metered_cluster import Cores, MeteredCluster, RunningJob
+from braid.engine.next_manifest import before_first_step, next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import look_up
 from braid.engine.progress import Phases, recorded, step_progress
 from braid.engine.reports import IngestReport, ProbeReport
-from braid.engine.restart.consistency import require_same_groups, require_same_rows
+from braid.engine.restart.consistency import contested, require_same_groups, require_same_rows
 from braid.engine.restart.fingerprint import storage_digest
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
 from braid.engine.step_names import Input, failing_in, name_step
-from braid.errors import RecoveryError, StepCommittedError, TakenOverError
+from braid.errors import RecoveryError, StepCommittedError
 from braid.optimizer.ring_estimates import with_measured_rings
 from braid.optimizer.trees import in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import DeltaRecord, Manifest, Mark
+from braid.state.manifest import DeltaRecord, Manifest
 from braid.state.ownership import Ownership
 
 
@@ -86,11 +94,12 @@ class StepRunner:
         self._interleave = interleave
         self._memory = memory
         self._keeper = None if ordering is None else OrderKeeper(plan, self._cluster, ordering, owner.run, interleave)
-        self._requested_epoch: int | None = None
+        self._cores = Cores(self._cluster, elastic=elasticity is not None)
         self._history = History(checkpoint, sink, owner)
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self.manifest = self._recover()
         require_same_groups(self.manifest, self._layout)
+        self._owes = bool(self.manifest.pushes)
         self._layout = with_measured_rings(plan, self._layout, self.manifest)
         self._silence = Silence(plan, now_ms())
         self.idle = self._silence.none_idle
@@ -132,6 +141,10 @@ class StepRunner:
         """A step without input that emits all buffered results; None if there are none."""
         return self._run_without_input(self._flush)
 
+    def clean_up(self) -> dict[str, Any] | None:
+        """A step without input that finds deferred results of some partition groups; None if none are deferred."""
+        return self._run_without_input(self._clean_up)
+
     def _run_without_input(self, step: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
         try:
             with self._contested():
@@ -140,32 +153,29 @@ class StepRunner:
             self.manifest = self._recover()
             return None
 
-    @contextmanager
-    def _contested(self) -> Iterator[None]:
+    def _contested(self) -> AbstractContextManager[None]:
         """If another run was faster or is newer, raise that instead of the error it caused in this step."""
-        try:
-            yield
-        except (TakenOverError, StepCommittedError):
-            self._owner.require()
-            raise
-        except Exception as error:  # files that another run has deleted can fail in any way
-            self._owner.require()
-            if self._checkpoint.is_committed(self.manifest.step + 1):
-                raise StepCommittedError(f"Step {self.manifest.step + 1} was committed by another run.") from error
-            raise
+        return contested(self._owner, self._checkpoint, lambda: self.manifest.step + 1)
 
     def _run_batch(self, offer: Offer) -> dict[str, Any]:
         phases = Phases()
         # 1. Ingest, or read what an interrupted run of this step recorded; an interrupted tick is finished first.
         with phases.phase("ingest"):
             self._owner.require()
-            self._follow_cores()
+            self._cores.follow()
+            self._clean_up_first()
             delta = self._taken_in(offer)
             while delta.batch < offer.batch:
                 self._complete(delta, Phases())
                 delta = self._taken_in(offer)
         require_same_rows(offer.batch, delta.planned, offer.planned)
         return self._complete(delta, phases)
+
+    def _clean_up_first(self) -> None:
+        """Find what an earlier run has deferred before a batch; one that was interrupted comes before that."""
+        owes, self._owes = self._owes, False
+        while owes and self._checkpoint.read_delta(self.manifest) is None:
+            owes = self._clean_up() is not None
 
     def _taken_in(self, offer: Offer) -> DeltaRecord:
         return self._checkpoint.read_delta(self.manifest) or self._ingest(offer)
@@ -174,22 +184,43 @@ class StepRunner:
         phases = Phases()
         with phases.meter.counting():
             delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check, trailing)
-        due = delta is not None and delta.batch == self.manifest.batch
-        return self._complete(delta, phases) if delta is not None and due else None
+        if delta is None and trailing and self._owes:
+            self._owes = bool(self.manifest.pushes)
+            return self._clean_up()  # what an earlier run has deferred, if no batch comes
+        return self._complete(delta, phases) if delta is not None and delta.batch == self.manifest.batch else None
 
     def _due_tick(self, check: SourceCheck, trailing: bool) -> DeltaRecord | None:
         """The record of a step without input; None if none is due."""
         idle = self.idle = self._silence.idle(self.manifest.marks, check)
         start = self._begin(self.manifest.batch, self.manifest.planned, idle)
         raises = self._silence.raises(self.manifest.marks, start.times)
-        silent = any(idle) and (raises or self._expires(start.times) or self._release_is_due(start))
+        shape, watermarks = in_shape(self._plan, self.manifest.layout.tree), start.times.watermarks
+        expired = split_expired(shape, self.manifest, watermarks)[1] if any(idle) else ()
+        silent = any(idle) and (raises or bool(expired) or self._release_is_due(start))
         if not silent and not (trailing and self._is_behind(start)):
             return None
         self._owner.require()
-        self._follow_cores()
+        self._cores.follow()
         return self._fix(start, [])
 
     def _flush(self) -> dict[str, Any] | None:
+        self._finish_interrupted()
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
+        if not self._release_is_due(start, flush=True) and not self.manifest.terms:
+            return None
+        return self._fix_and_complete(start, flush=True)
+
+    def _clean_up(self) -> dict[str, Any] | None:
+        self._finish_interrupted()
+        if self.manifest.groups is None or not self.manifest.pushes:
+            return None
+        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
+        # Nothing else is changed in this step.
+        start = replace(start, spread=Spread(self.manifest.layout, (), (), self.manifest.checked_ms))
+        return self._fix_and_complete(start, cleaned=groups_to_clean(self.manifest.groups))
+
+    def _finish_interrupted(self) -> None:
+        """Complete a step without input that a crash interrupted; that of a batch needs the batch."""
         self._owner.require()
         delta = self._checkpoint.read_delta(self.manifest)
         if delta is not None and delta.batch > self.manifest.batch:
@@ -200,12 +231,12 @@ class StepRunner:
             )
         if delta is not None:
             self._complete(delta, Phases())
-        start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
-        if not self._release_is_due(start, flush=True) and not self.manifest.terms:
-            return None
+
+    def _fix_and_complete(self, start: Start, flush: bool = False, cleaned: tuple[int, ...] = ()) -> dict[str, Any]:
+        """A whole step without input."""
         phases = Phases()
         with phases.meter.counting():
-            delta = self._fix(start, [], flush=True)
+            delta = self._fix(start, [], flush, cleaned)
         return self._complete(delta, phases)
 
     def _begin(self, batch: int, planned: str | None, idle: tuple[bool, ...]) -> Start:
@@ -215,11 +246,6 @@ class StepRunner:
         spread = next_layout(self._plan, self.manifest, self._layout, self._elasticity, now, self._memory)
         row_ids = RowIds(self.manifest.next_row_id, self._cluster.ingest_tasks)
         return Start(batch, planned, now, times, spread, row_ids, sort_orders_of(self._plan, self.manifest, spread))
-
-    def _expires(self, times: StepTimes) -> bool:
-        """Whether blocks can be dropped under these watermarks."""
-        plan = in_shape(self._plan, self.manifest.layout.tree)
-        return bool(split_expired(plan, self.manifest, times.watermarks)[1])
 
     def _release_is_due(self, start: Start, flush: bool = False) -> bool:
         """Whether a step without input would emit something."""
@@ -237,7 +263,7 @@ class StepRunner:
         previous = self.manifest
         self._cluster.begin()
         self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta)
-        requests = self._request_cores(delta.layout)
+        requests = self._cores.request(delta.layout)
         batch = delta.batch if delta.batch > previous.batch else None
         failing = partial(failing_in, self._plan, name_step(delta.step, batch, self._read))
         # 2. Probe, and hand results to a sink that is not files.
@@ -272,50 +298,25 @@ class StepRunner:
         return phases.complete(progress)
 
     def _recover(self) -> Manifest:
-        return self._history.recover() or self._before_the_first_step()
-
-    def _before_the_first_step(self) -> Manifest:
-        now = self._now_ms()
-        marks = tuple(Mark(None, None, now) for _ in self._plan.streams)
-        return Manifest(-1, -1, self._run, now, marks, (self._layout,), (), next_row_id=0)
-
-    def _follow_cores(self) -> None:
-        """An elastic query uses the cores there are at each step; others keep those they started with."""
-        if self._elasticity is not None:
-            self._cluster.follow_cores()
-
-    def _request_cores(self, layout: Layout) -> list[str]:
-        """Request the cores of a layout that is new, or new to this run; the outcome."""
-        if self._elasticity is None or self._requested_epoch == layout.epoch:
-            return []
-        self._requested_epoch = layout.epoch
-        outcome = self._cluster.request_cores(layout)
-        return [] if outcome is None else [outcome]
+        return self._history.recover() or before_first_step(self._plan, self._run, self._layout, self._now_ms())
 
     def _ingest(self, offer: Offer) -> DeltaRecord:
         """Ingest the rows of a batch, and record the step.
 
         Rows are late by the watermarks of streams that are not idle: a stream with new rows is not idle.
         """
-        start, step = self._begin(offer.batch, offer.planned, self._silence.none_idle), self.manifest.step + 1
-        command = IngestCommand(
-            step=step,
-            run=self._run,
-            watermarks=start.times.watermarks,
-            layout=start.spread.layout,
-            newest_us=latest_times(self._plan, start.now_ms),
-            row_ids=start.row_ids,
-            sort_orders=start.sort_orders,
-            sampled_rows=rows_to_sample(self._cluster.ingest_tasks),
-        )
-        with failing_in(self._plan, name_step(step, offer.batch, self._read)):
+        start = self._begin(offer.batch, offer.planned, self._silence.none_idle)
+        command = ingest_command(self._plan, self.manifest, self._run, start, self._cluster.ingest_tasks)
+        with failing_in(self._plan, name_step(command.step, offer.batch, self._read)):
             reports = self._cluster.ingest(command)
         check = offer.check or self._silence.all_read(self._now_ms())
         idle = self.idle = self._silence.idle(self.manifest.marks, check, newest_times(self._plan, reports))
         times = decide_times(self._plan, self.manifest.marks, idle)
         return self._fix(replace(start, times=times), reports, offer.flush)
 
-    def _fix(self, start: Start, reports: Sequence[IngestReport], flush: bool = False) -> DeltaRecord:
+    def _fix(
+        self, start: Start, reports: Sequence[IngestReport], flush: bool = False, cleaned: tuple[int, ...] = ()
+    ) -> DeltaRecord:
         """Record what the step has read and decided; a record that another run wrote first wins."""
         decision = None
         if self._keeper is not None:
@@ -323,6 +324,7 @@ class StepRunner:
             decision = self._keeper.decision(self.manifest, start.times, newest, start.now_ms, flush)
         delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports)
         most = 1 if flush else self._interleave
+        delta = replace(delta, cleaned=cleaned)
         delta = interleaved(self._plan, self.manifest, delta, most, self._cluster.slots)
         fixed = self._checkpoint.write_delta(delta, self.manifest)
         # If the step is already committed and its record removed, the new record has no effect.
@@ -335,10 +337,8 @@ class StepRunner:
     ) -> AggregateUpdate | None:
         """Add the step's results to the aggregate state, if there is one; an ordered step has already done so."""
         aggregation = self._plan.aggregation
-        if aggregation is None:
-            return None
-        if ordered is not None and ordered.summed is not None:
-            return ordered.summed
+        if aggregation is None or (ordered is not None and ordered.summed is not None):
+            return None if ordered is None else ordered.summed
         return update_aggregate(self._plan, aggregation, self._cluster, self.manifest, delta, self._run, reports)
 
     def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: Sequence[ProbeReport]) -> OrderedStep | None:

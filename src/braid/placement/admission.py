@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from braid.placement.deferral import CleanUp
 from braid.plan.instants import EARLIEST_US, LATEST_US
 from braid.state.manifest import Block
 
@@ -28,17 +29,25 @@ NEVER = LATEST_US
 
 @dataclass(frozen=True)
 class Admission:
-    """Earlier steps admitted rows of buffered blocks up to event time `before_us`, this one those up to `now_us`."""
+    """Earlier steps admitted rows of buffered blocks up to event time `before_us`, this one those up to `now_us`.
+
+    In a `clean_up` of a join of so many `streams` the rows of earlier steps start again.
+    """
 
     step: int
     before_us: int = ALWAYS
     now_us: int = NEVER
     covers: Covers = "new"
+    clean_up: CleanUp | None = None
+    streams: int = 0
 
     def starting(self, block: Block) -> tuple[int, int] | None:
         """The event times (after, until] of a block's rows that probe in this step; None if none does."""
         if block.first_step > self.step:
             return None
+        if self.clean_up is not None:
+            within = self.clean_up.first_step <= block.first_step and block.last_step <= self.clean_up.last_step
+            return (ALWAYS, NEVER) if within and self.clean_up.starts(block.stream, self.streams) else None
         if self.covers == "earlier":
             return ALWAYS, self.before_us if block.buffered else NEVER
         if block.last_step < self.step and not block.buffered:
@@ -54,6 +63,8 @@ class Admission:
         until: int | None = NEVER
         if block.first_step > self.step:
             return None
+        if self.clean_up is not None:
+            return NEVER  # which parts are visible depends on the group of a row
         if self.covers == "earlier":
             until = self.before_us if block.buffered else NEVER
         elif before:

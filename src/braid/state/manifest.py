@@ -12,7 +12,7 @@ from typing import Any
 from braid.plan.join import SortOrder
 from braid.plan.layout import Cover, Layout
 from braid.state.blocks import WrittenBlock
-from braid.state.observed.groups import GroupState, MemoryHistory
+from braid.state.observed.groups import GroupState, MemoryHistory, Push
 from braid.state.observed.samples import KeyCounts, NumberSample, PathShare
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
 from braid.state.slice_state import SliceState
@@ -268,6 +268,11 @@ class Manifest:
         """The layout new rows are stored under."""
         return self.layouts[-1]
 
+    @property
+    def pushes(self) -> tuple[Push, ...]:
+        """The pushes of partition groups whose results are deferred."""
+        return () if self.groups is None else self.groups.pushes
+
 
 @dataclass(frozen=True)
 class DeltaRecord:
@@ -278,6 +283,7 @@ class DeltaRecord:
     of each stream used. Fewer than `interleave` steps are unfinished after the step. `covers` say which copies lookups
     visit; that took `covering_seconds`. `read_under` is the layout before, if one was chosen after rows were read.
     `memory` is what the memory controllers recorded; with `sample_ends` their sampling interval ends before this step.
+    The partition groups of `pushed` begin a new part with this step; deferred results of `cleaned` groups are found.
     """
 
     step: int
@@ -298,6 +304,8 @@ class DeltaRecord:
     ingest: tuple[Usage, ...]
     adaptations: tuple[str, ...] = ()
     memory: MemoryHistory | None = None
+    pushed: tuple[int, ...] = ()
+    cleaned: tuple[int, ...] = ()
     sample_ends: bool = False
     pressures: tuple[Pressure, ...] = ()
     checked_ms: int | None = None

@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from braid.api.memory import read_memory, require_supported
+from braid.api.memory import deferring, read_memory
+from braid.control.memory.overflow import policy_of, settings_of
+from braid.control.memory.settings import MemorySettings
 from braid.engine.memory.floor import require_floor
 from braid.errors import DurationError, StrategyError
+from braid.optimizer.build import build_plan
+from braid.optimizer.strategies import Auto, Partitioned
+from braid.plan.join import JoinPlan
 from braid.plan.memory import FLOOR_BYTES, MemoryLimit
 from braid.plan.sizes import format_bytes
+from braid.testing import Draft
+from braid.testing.expressions import equal
 
 DEFAULTS: dict[str, Any] = {
     "limit": "512m",
@@ -70,11 +77,30 @@ def test_durations_are_durations(name: str) -> None:
         read_memory(**{**DEFAULTS, name: "soon"})
 
 
-def test_overflow_that_defers_results_is_refused_with_the_one_that_works() -> None:
-    require_supported(MemoryLimit(1))
-    with pytest.raises(StrategyError, match="lazy-disk") as error:
-        require_supported(MemoryLimit(1, "lazy-disk"))
+def plan_of(ordered: bool = False) -> JoinPlan:
+    draft = Draft()
+    a, b = (draft.stream(name, {"k": "int"}, window_us=10) for name in "ab")
+    draft.on(equal(a["k"], b["k"]))
+    return build_plan((draft.ordered() if ordered else draft).logical_plan())
+
+
+def test_overflow_that_defers_results_needs_partition_groups_and_has_300_of_them() -> None:
+    assert deferring(Auto(), MemoryLimit(1), plan_of()) == Auto()
+    assert deferring(Partitioned(2), MemoryLimit(1, "lazy-disk"), plan_of()) == Partitioned(2, groups=300)
+    assert deferring(Partitioned(2, 9), MemoryLimit(1, "active-disk"), plan_of()) == Partitioned(2, 9)
+    with pytest.raises(StrategyError, match=r"lazy-disk.*Auto\(\) does not have") as error:
+        deferring(Auto(), MemoryLimit(1, "lazy-disk"), plan_of())
     assert 'overflow="read-through"' in error.value.hint
+    with pytest.raises(StrategyError, match="emitted in order"):
+        deferring(Partitioned(2), MemoryLimit(1, "lazy-disk"), plan_of(ordered=True))
+
+
+def test_the_controllers_take_what_was_given_and_choose_the_rest() -> None:
+    assert policy_of(None) is None
+    assert policy_of(MemoryLimit(1)) is None
+    given = MemoryLimit(9, "active-disk", 0.8, 0.2, "random", inactive_after_us=5_000, balance=0.7, rate_ratio=3.0)
+    expected = MemorySettings(9, "active-disk", 0.8, 0.2, "random", inactive_after_ms=5, balance=0.7, rate_ratio=3.0)
+    assert settings_of(given, "active-disk") == expected
 
 
 def test_a_limit_below_the_floor_is_refused_with_the_floor() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from braid.control import merging
-from braid.control.memory.decisions import Decided, Relocate
+from braid.control.memory.decisions import Decided, Relocate, Spill
 from braid.control.memory.groups import Groups, MemoryState, used_bytes
 from braid.plan.layout import Layout
 from braid.state.manifest import Manifest
@@ -16,8 +16,8 @@ from braid.state.observed.groups import GroupLoad, GroupState, MemoryHistory
 
 Decide = Callable[[MemoryState], Decided]
 """A policy: what a query does about its memory, by the state before a step."""
-Counted = tuple[int, int, int, int]
-"""A partition group, its bytes, the rows that a step stored, and the results that it found."""
+Counted = tuple[int, GroupLoad, int]
+"""A partition group, its load in one job of a step with the results of this job, and the rows that the step stored."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Adapted:
     adaptations: tuple[str, ...]
     history: MemoryHistory
     sample_ends: bool
+    pushed: tuple[int, ...] = ()
 
 
 def adapt_memory(manifest: Manifest, layout: Layout, decide: Decide, now_ms: int) -> Adapted | None:
@@ -39,27 +40,35 @@ def adapt_memory(manifest: Manifest, layout: Layout, decide: Decide, now_ms: int
         return None
     decided = decide(memory_state(manifest, manifest.groups, layout, now_ms))
     moves = [choice for choice in decided.adaptations if isinstance(choice, Relocate)]
-    if moves and len(manifest.layouts) >= 2 * merging.MAX_LIVE_ASSIGNMENTS:
+    spills = [choice for choice in decided.adaptations if isinstance(choice, Spill)]
+    too_many = moves and len(manifest.layouts) >= 2 * merging.MAX_LIVE_ASSIGNMENTS
+    # As long as rows of other layouts are live, all rows visit them, so no slot has all rows of a group.
+    too_early = spills and not all(known.shares_groups(layout) for known in manifest.layouts)
+    if too_many or too_early:
         return Adapted(layout, (), manifest.groups.history, sample_ends=False)
     for move in moves:
-        layout = _reassigned(layout, move)
-    texts = tuple(move.describe() for move in moves)
-    return Adapted(layout, texts, decided.history, decided.sample_ends)
+        layout = _reassigned(layout, move, manifest.groups.owing)
+    texts = (*(move.describe() for move in moves), *(spill.describe() for spill in spills))
+    pushed = tuple(sorted({group for spill in spills for group in spill.groups}))
+    return Adapted(layout, texts, decided.history, decided.sample_ends, pushed)
 
 
 def memory_state(manifest: Manifest, state: GroupState, layout: Layout, now_ms: int) -> MemoryState:
     """The recorded numbers as the controllers take them."""
     loads = state.loads
+    debts = np.zeros(len(loads), bool)
+    debts[list(state.owing)] = True
     groups = Groups(
         owners=np.array(layout.group_units, np.int64),
         sizes=np.array([load.size for load in loads], np.int64),
         outputs=np.array([load.results for load in loads], np.int64),
         last_inserts_ms=np.array([load.inserted_ms for load in loads], np.int64),
-        debts=np.zeros(len(loads), bool),
+        debts=debts,
         sampled_outputs=np.array([load.sampled for load in loads], np.int64),
     )
     used = used_bytes(groups, layout.units[0])
-    return MemoryState(manifest.step + 1, now_ms, groups, used, state.history)
+    spilled = sum(load.pushed_size for load in loads)
+    return MemoryState(manifest.step + 1, now_ms, groups, used, state.history, spilled)
 
 
 def groups_after(
@@ -71,19 +80,18 @@ def groups_after(
     """
     known = before.loads if before is not None and len(before.loads) == count else (GroupLoad(),) * count
     loads = list(known)
-    sizes: dict[int, int] = {}
-    for group, size, inserted, results in counted:
+    for group, found, inserted in counted:
         load = loads[group]
-        sizes[group] = max(size, sizes.get(group, 0))
-        after = GroupLoad(
-            size=sizes[group],
-            results=load.results + results,
+        after = replace(
+            found,
+            results=load.results + found.results,
             inserted_ms=now_ms if inserted else load.inserted_ms,
-            sampled=load.sampled + results,
+            sampled=load.sampled + found.results,
         )
         loads[group] = load if after == load else after
-    earlier = MemoryHistory(now_ms) if before is None else before.history
-    return GroupState(tuple(loads), history or earlier)
+    if before is None:
+        return GroupState(tuple(loads), history or MemoryHistory(now_ms))
+    return replace(before, loads=tuple(loads), history=history or before.history)
 
 
 def begin_sample(state: GroupState) -> GroupState:
@@ -91,8 +99,9 @@ def begin_sample(state: GroupState) -> GroupState:
     return replace(state, loads=tuple(replace(load, sampled=0) if load.sampled else load for load in state.loads))
 
 
-def _reassigned(layout: Layout, move: Relocate) -> Layout:
+def _reassigned(layout: Layout, move: Relocate, owing: tuple[int, ...]) -> Layout:
+    """The layout with the groups of a move at their new unit; groups with deferred results stay."""
     units = list(layout.group_units)
-    for group in move.groups:
+    for group in set(move.groups).difference(owing):
         units[group] = move.target
     return replace(layout, group_units=tuple(units))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 from braid.control.watermarks import later
 from braid.plan.instants import EARLIEST_US
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Block, DeltaRecord
+from braid.state.observed.groups import Push
 from braid.state.terms import Term
 
 Marks = tuple[int | None, ...]
@@ -41,9 +43,10 @@ def unfinished_after(terms: Sequence[Term], interleave: int) -> tuple[Term, ...]
     return tuple(term for term in terms if term.rounds_left > jobs)
 
 
-def oldest_watermarks(terms: Sequence[Term], watermarks: Marks) -> Marks:
-    """The watermarks by which rows expire: those of the oldest unfinished term, which are the lowest."""
-    return min(terms, key=lambda term: term.step).watermarks if terms else watermarks
+def oldest_watermarks(terms: Sequence[Term], watermarks: Marks, pushes: Sequence[Push] = ()) -> Marks:
+    """The watermarks by which rows expire: those of the oldest unfinished term or push, which are the lowest."""
+    waiting = [(term.step, term.watermarks) for term in terms] + [(push.step, push.watermarks) for push in pushes]
+    return min(waiting, key=itemgetter(0))[1] if waiting else watermarks
 
 
 def frontier_before(
@@ -60,10 +63,12 @@ def frontier_before(
     return later(before_us, min(frontier_us, oldest))
 
 
-def interval_of(terms: Sequence[Term]) -> Callable[[Block], int]:
+def interval_of(terms: Sequence[Term], pushes: Sequence[Push] = ()) -> Callable[[Block], int]:
     """The function that says in which interval of steps a block is; only blocks of one interval may be merged.
 
-    A term of step b separates blocks of steps before b, of b, and after b.
+    A term of step b separates blocks of steps before b, of b, and after b. A push at step b separates those before b
+    from the others: these have another part of its groups.
     """
-    boundaries = sorted({step for term in terms for step in (term.step, term.step + 1)})
+    steps = {step for term in terms for step in (term.step, term.step + 1)}
+    boundaries = sorted(steps | {push.step for push in pushes})
     return lambda block: bisect_right(boundaries, block.first_step)

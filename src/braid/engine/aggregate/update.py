@@ -63,6 +63,7 @@ def update_aggregate(
     if not partials and not first:
         return unchanged(aggregate, reports)
     newest = [report.output.newest_us for report in reports if report.output.newest_us is not None]
+    owes = bool(manifest.pushes or delta.pushed)
     command = AggregateCommand(
         step=delta.step,
         run=run,
@@ -70,7 +71,8 @@ def update_aggregate(
         partials=tuple(BufferedFrom(partial.file, ALWAYS) for partial in partials),
         compacted=decide_compaction(aggregate, sum(partial.rows for partial in partials)),
         newest_us=max([*newest, *([] if aggregate.newest_us is None else [aggregate.newest_us])], default=None),
-        forget_us=forgettable(plan, oldest_watermarks(manifest.terms, delta.watermarks)),
+        # A deferred result may repeat any distinct row.
+        forget_us=None if owes else forgettable(plan, oldest_watermarks(manifest.terms, delta.watermarks)),
         first=first,
     )
     answers = cluster.run(command)

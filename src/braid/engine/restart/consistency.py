@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from braid.engine.sinks import Sink
-from braid.errors import RecoveryError, RestartError, StorageWarning
+from braid.errors import RecoveryError, RestartError, StepCommittedError, StorageWarning, TakenOverError
 from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
 from braid.state.manifest import Manifest
@@ -37,8 +39,31 @@ def require_same_rows(batch: int, recorded: str | None, planned: str | None) -> 
     )
 
 
+@contextmanager
+def contested(owner: Ownership, checkpoint: Checkpoint, step: Callable[[], int]) -> Iterator[None]:
+    """If another run was faster at a step or is newer, raise that instead of the error it caused in this run."""
+    try:
+        yield
+    except (TakenOverError, StepCommittedError):
+        owner.require()
+        raise
+    except Exception as error:  # files that another run has deleted can fail in any way
+        owner.require()
+        if checkpoint.is_committed(step()):
+            raise StepCommittedError(f"Step {step()} was committed by another run.") from error
+        raise
+
+
 def require_same_groups(manifest: Manifest, chosen: Layout) -> None:
-    """Stored rows are sorted by their partition groups: as long as there are any, their number stays."""
+    """Stored rows are sorted by their partition groups: as long as there are any, their number stays.
+
+    Deferred results are found by the query that deferred them.
+    """
+    if manifest.pushes and manifest.layout.stored_as != chosen.stored_as:
+        raise RestartError(
+            "The checkpoint has deferred results, and the query stores its rows by other keys or in another order.",
+            hint="Start the query as it was, call run.drain(), and change it then.",
+        )
     given = len(chosen.group_units)
     stored = {len(layout.group_units) for layout in manifest.layouts if manifest.step >= 0} - {0, given}
     if given and stored:

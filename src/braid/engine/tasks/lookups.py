@@ -18,7 +18,7 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.reports import GroupCount
 from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
 from braid.engine.tasks.lookup.counting import Earlier, Stored, Visits
-from braid.engine.tasks.lookup.group_counts import GroupCounts
+from braid.engine.tasks.lookup.group_counts import GroupCounts, VisibleRows
 from braid.engine.tasks.lookup.prepared import PreparedRows
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import Target, Targets, has_rows_of
@@ -30,6 +30,7 @@ from braid.kernels.probing import Counters, Probing, Searchable
 from braid.kernels.rows import Pairs, Positions, Rows, concat_rows
 from braid.kernels.sizes import Buffer
 from braid.optimizer.join_orders import build_probe_orders
+from braid.placement.deferral import PartView
 from braid.placement.groups import all_stay_local, opened_units, owned_numbers
 from braid.placement.units import Unit, are_sliced, copied_rows
 from braid.plan.join import JoinPlan, Probe, ProbeOrder
@@ -59,8 +60,7 @@ class SlotLookups:
         gathered = frozenset(file for gather in command.gathers for file in gather.files)
         self._stored_blocks = tuple(block for block in self._blocks if block.file not in gathered)
         self._store = store
-        self._slot = slot
-        self._slots = slots
+        self._slot, self._slots = slot, slots
         self._keep = keep
         self._probe_orders = build_probe_orders(self.plan, command.join_orders)
         self._owned = {layout.epoch: self._owned_units(layout) for layout in command.layouts}
@@ -68,19 +68,20 @@ class SlotLookups:
             rank_index.stream: open_rank_index(self.plan, rank_index.stream, rank_index.file, store)
             for rank_index in command.rank_indexes
         }
-        own_units = owned_numbers(command.layouts[-1], len(self.plan.streams), slots, slot)
-        self._targets = Targets(command, self._stored_blocks, self._owned, own_units, store)
+        newest, streams = command.layouts[-1], len(self.plan.streams)
+        own_units = owned_numbers(newest, streams, slots, slot)
+        self._view = PartView(len(newest.group_units), command.pushes, streams, command.admission.clean_up)
+        self._targets = Targets(command, self._stored_blocks, self._owned, own_units, self._view, store)
         # Rows that were placed when they were gathered probe from the ingest files, which have all of them.
         placed = {gather.stream for gather in command.gathers if gather.into is not None}
         probing = (*command.blocks, *(block for block in own if block.stream not in placed))
         self._arrivals = Arrivals(
-            command, probing, gathered, self._owned, self._targets, store, self._stays_local(slots)
+            command, probing, gathered, self._owned, self._targets, self._view, store, self._stays_local(slots)
         )
         self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
-        newest = command.layouts[-1]
         self._sliced = {layout.epoch for layout in command.layouts if are_sliced(layout, newest)}
         self._grouped = {layout.epoch for layout in command.layouts if layout.shares_groups(newest)}
-        self._groups = GroupCounts(self.plan, newest, own_units, store) if newest.group_units else None
+        self._groups = GroupCounts(self.plan, newest, own_units, self._view, store) if newest.group_units else None
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._pairs: dict[tuple[int, int], int] = defaultdict(int)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
@@ -173,7 +174,13 @@ class SlotLookups:
         reach = None if chosen else reach_of(probe.routing, probe.stream, rows)
         order = self._command.check_order
         whole = PreparedRows(self.plan, joined, probe.stream, rows, self._rank_indexes, order)
+        visible = VisibleRows(self.plan, self._view, probe_order.delta_stream, rows)
         for target in targets:
+            if target.shown is not None:
+                some = visible.of(target.shown)
+                if some.length:
+                    yield target, PreparedRows(self.plan, joined, probe.stream, some, self._rank_indexes, order)
+                continue
             if reach is not None and target.span is not None:
                 visiting = np.flatnonzero(reach.touching(target.span, self._targets.largest(probe, target)))
                 if len(visiting) < rows.length:

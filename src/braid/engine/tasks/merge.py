@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from braid.engine.tasks.segments import Part, SegmentStore, column_types, possible_rows, whole
+from braid.engine.tasks.segments import Part, SegmentStore, column_types, group_parts, possible_rows, whole
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.cutting import slice_starts
 from braid.kernels.grouping import groups_of_keys
@@ -149,16 +149,7 @@ def _group_parts(
     for block in inputs:
         reader = store.reader(block.file)
         for segment in reader.segments_of(opened[block.epoch]):
-            ranges = reader.ranges_of(segment)
-            if ranges is None:
-                yield whole(block.file, segment)
-                continue
-            groups, starts = ranges
-            # Adjacent wanted ranges are read as one.
-            edges = np.flatnonzero(np.diff(wanted[groups].astype(np.int8), prepend=0, append=0))
-            bounds = np.append(starts, segment.rows)[edges].tolist()
-            for start, stop in zip(bounds[::2], bounds[1::2], strict=True):
-                yield Part(block.file, segment, (start, stop))
+            yield from group_parts(reader, block.file, segment, wanted)
 
 
 def _needed(keys: Keys | None) -> Keys:

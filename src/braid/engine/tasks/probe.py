@@ -66,9 +66,14 @@ def _has_units(task: SlotTask, command: ProbeCommand) -> bool:
 
 
 def probe_name(task: SlotTask, command: ProbeCommand) -> str:
-    """The name of a task's files; the rounds of an earlier step have its distance, as one task may run several."""
-    earlier = command.step - command.admission.step
-    return task.task.file_name(command, f"{command.first_round}{f'.{earlier}' if earlier else ''}-s")
+    """The name of a task's files; the rounds of an earlier step have its distance, as one task may run several.
+
+    A step may have several jobs of a clean-up: those have the interval and the term.
+    """
+    earlier, job = command.step - command.admission.step, command.admission.clean_up
+    which = f".{earlier}" if earlier else ""
+    which = which if job is None else f".{job.first_step}.{job.term}"
+    return task.task.file_name(command, f"{command.first_round}{which}-s")
 
 
 class SlotProbe:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from braid.engine.tasks.lookup.unopened import Place, UnopenedRuns, UnopenedSegment
@@ -51,6 +52,25 @@ class Part(NamedTuple):
 def whole(file: str, segment: Segment) -> Part:
     """All rows of a segment."""
     return Part(file, segment, (0, segment.rows))
+
+
+def group_parts(
+    reader: BlockReader, file: str, segment: Segment, wanted: npt.NDArray[np.bool_] | None
+) -> Iterator[Part]:
+    """The rows of a segment that are of the wanted partition groups; all if it is not sorted by group.
+
+    None: all rows.
+    """
+    ranges = None if wanted is None else reader.ranges_of(segment)
+    if ranges is None or wanted is None:
+        yield whole(file, segment)
+        return
+    groups, starts = ranges
+    # Adjacent wanted ranges are read as one.
+    edges = np.flatnonzero(np.diff(wanted[groups].astype(np.int8), prepend=0, append=0))
+    bounds = np.append(starts, segment.rows)[edges].tolist()
+    for start, stop in zip(bounds[::2], bounds[1::2], strict=True):
+        yield Part(file, segment, (start, stop))
 
 
 class SegmentStore:

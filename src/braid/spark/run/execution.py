@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -14,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from braid.control.memory.overflow import policy_of
 from braid.control.standing import Standing, standing_of
 from braid.engine.explain import explain_query
 from braid.engine.restart.consistency import check_in_step
 from braid.engine.status import describe_running, describe_status, explain_now
 from braid.engine.step import StepRunner
-from braid.errors import BraidError, PredicateError, QueryError, TakenOverError, brief_cause
+from braid.errors import BraidError, PredicateError, TakenOverError, brief_cause
 from braid.optimizer.strategies.strategy import interleave_of
 from braid.spark.job_failures import explain_query_failure
 from braid.spark.job_tasks import count_tasks
@@ -99,6 +101,7 @@ class Execution:
             raise
         self._started = True
         trailing = interleave_of(self._job.strategy) > 1 or bool(self._steps.manifest.terms)
+        trailing = trailing or policy_of(self._job.memory) is not None or bool(self._steps.manifest.pushes)
         if self._may_idle or trailing:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
         ends = bool(self._job.trigger) and "processingTime" not in self._job.trigger
@@ -128,6 +131,7 @@ class Execution:
             elasticity=job.elasticity,
             ordering=job.ordering,
             interleave=interleave_of(job.strategy),
+            memory=policy_of(job.memory),
             disk_bytes=None if job.memory is None else job.memory.disk_bytes,
         )
 
@@ -166,7 +170,7 @@ class Execution:
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
-        self._refuse_inside("awaitTermination", "a step cannot wait for the end of its own run")
+        self._step.refuse_inside("awaitTermination", "a step cannot wait for the end of its own run")
         try:
             over = self._await_query(timeout)
         except (PySparkException, Py4JError) as error:
@@ -199,11 +203,19 @@ class Execution:
 
     def flush(self) -> None:
         """Emit everything that waits for its order, between two steps."""
-        self._refuse_inside("flush", "it is a step of its own, and needs the one under way to end")
+        self._run_between("flush", self._steps.flush)
+
+    def drain(self) -> None:
+        """Find all deferred results, in steps between those of batches."""
+        while self._steps.manifest.pushes:
+            self._run_between("drain", self._steps.clean_up)
+
+    def _run_between(self, verb: str, step: Callable[[], dict[str, Any] | None]) -> None:
+        self._step.refuse_inside(verb, "it is a step of its own, and needs the one under way to end")
         with self._step.locked():
             if self.error is not None:
                 raise self.error
-            self._run_step(self._steps.flush)
+            self._run_step(step)
 
     def totals(self) -> DataFrame:
         """The totals of the aggregation after the newest step."""
@@ -214,13 +226,6 @@ class Execution:
     def active(self) -> bool:
         """Whether steps may still run; false if the run failed to start."""
         return self._started and (bool(self.query.isActive) or not self._over.is_set())
-
-    def _refuse_inside(self, verb: str, reason: str) -> None:
-        if self._step.is_mine:
-            raise QueryError(
-                f"run.{verb}() was called inside a step of the run itself: {reason}.",
-                hint="Call it outside foreachBatch. run.stop() may be called there: the run then ends after the step.",
-            )
 
     def _standing(self) -> Standing:
         """The status of the query, by the newest manifest and the last check of the sources."""
@@ -235,20 +240,16 @@ class Execution:
         return bool(self.query.awaitTermination(timeout)) and self._over.wait(max(0.0, until - time.monotonic()))
 
     def _finish_at_end(self) -> None:
-        """When the query has read all available rows, run the rounds that are left, and emit what waits."""
+        """When all available rows were read, run the rounds that are left, and emit what waits or is deferred."""
         try:
             with suppress(PySparkException, Py4JError, BraidError):  # awaitTermination reports what ended the query
                 self.query.awaitTermination()
                 if not self._stopping.is_set():
-                    self.flush() if self._job.flush_at_end else self._trail()
+                    trail = partial(self._steps.tick, nothing_known(self._plan))
+                    self.flush() if self._job.flush_at_end else self._run_between("tick", trail)
+                    self.drain()
         finally:
             self._over.set()
-
-    def _trail(self) -> None:
-        """The step with the rounds that are left; no stream is taken for idle."""
-        with self._step.locked():
-            if self.error is None:
-                self._run_step(lambda: self._steps.tick(nothing_known(self._plan)))
 
     def _failure(self, error: Exception) -> BraidError:
         if self.error is None and self._started:  # an error at the start comes before there is a query

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from braid.errors import QueryError
+
 
 class StepLock:
     """A lock that knows whether the calling thread has it."""
@@ -40,3 +42,11 @@ class StepLock:
             yield
         finally:
             self.release()
+
+    def refuse_inside(self, verb: str, reason: str) -> None:
+        """Refuse a call inside a step of the run itself."""
+        if self.is_mine:
+            raise QueryError(
+                f"run.{verb}() was called inside a step of the run itself: {reason}.",
+                hint="Call it outside foreachBatch. run.stop() may be called there: the run then ends after the step.",
+            )

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 class GroupLoad:
     """Of a partition group: the bytes of its rows, its results, and when a row was last stored.
 
-    Rows and results are those of its newest part. `sampled` are its results since the present sampling interval began.
+    Rows and results are those of its newest part. `sampled` are its results since the present sampling interval began,
+    `pushed_rows` and `pushed_size` the rows of earlier parts, and their bytes.
     """
 
     size: int = 0
     results: int = 0
     inserted_ms: int = 0
     sampled: int = 0
+    pushed_rows: int = 0
+    pushed_size: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,31 @@ class MemoryHistory:
 
 
 @dataclass(frozen=True)
+class Push:
+    """Groups that were pushed before the rows of a step: rows up to the step before are an earlier part of them.
+
+    Results across parts are deferred. `watermarks` are those of the step: what had not expired by them is kept.
+    """
+
+    step: int
+    groups: tuple[int, ...]
+    watermarks: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
 class GroupState:
-    """The load of each partition group, and what the controllers recorded."""
+    """The load of each partition group, what the controllers recorded, and the pushes whose results are deferred.
+
+    `cleaned_rows` were looked up in the last clean-ups, in `cleaned_seconds`; both decay.
+    """
 
     loads: tuple[GroupLoad, ...]
     history: MemoryHistory
+    pushes: tuple[Push, ...] = ()
+    cleaned_rows: float = 0.0
+    cleaned_seconds: float = 0.0
+
+    @property
+    def owing(self) -> tuple[int, ...]:
+        """The groups with deferred results."""
+        return tuple(sorted({group for push in self.pushes for group in push.groups}))

@@ -12,10 +12,12 @@ import numpy as np
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.reaching import reach_of
 from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_rows_of
-from braid.engine.tasks.segments import Part, SegmentStore, joined_types, possible_rows, whole
+from braid.engine.tasks.segments import Part, SegmentStore, group_parts, joined_types, possible_rows
+from braid.kernels.grouping import groups_of_keys
 from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows, concat_rows
 from braid.kernels.sizes import Buffer, piece_rows
+from braid.placement.deferral import PartView
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, store_at
 from braid.plan.join import Probe, ProbeOrder
@@ -75,9 +77,11 @@ class Arrivals:
         gathered: frozenset[str],
         owned: Mapping[int, Mapping[int, Unit]],
         targets: Targets,
+        view: PartView,
         store: SegmentStore,
         stays_local: bool,
     ) -> None:
+        self._starting_groups = view.starting()
         self._command = command
         self._blocks = blocks
         self._gathered = gathered
@@ -146,13 +150,15 @@ class Arrivals:
     ) -> Iterator[tuple[int, Rows]]:
         stream, types = probe_order.delta_stream, joined_types(self._plan, probe_order.before(entry))
         alike: dict[tuple[int, tuple[int, int] | None], list[Part]] = defaultdict(list)
+        first = self._starting_groups if entry == probe_order.start else None
         for arriving in self.segments(probe_order, entry, wanted):
-            alike[arriving.route, arriving.span].append(whole(arriving.file, arriving.segment))
+            found = group_parts(self._store.reader(arriving.file), arriving.file, arriving.segment, first)
+            alike[arriving.route, arriving.span] += found
         for (route, span), parts in alike.items():
             for rows in self._store.rows(parts, types, piece_rows(ROWS_AT_ONCE)):
                 chosen = rows if span is None else self._within(rows, stream, span)
                 if entry == probe_order.start:
-                    chosen = possible_rows(self._plan, stream, chosen)
+                    chosen = self._of_groups(stream, possible_rows(self._plan, stream, chosen))
                 if chosen.length and wanted.spans is not None:
                     chosen = _reaching(chosen, probe, wanted)
                 if chosen.length and route == BY_GROUP:
@@ -185,6 +191,14 @@ class Arrivals:
                 yield Arriving(block.file, segment, segment.route if newest.ranges is None else ANY_ROUTE, crossing)
             elif is_primary(layout, block.stream, segment.unit, segment.route):
                 yield Arriving(block.file, segment, EVERYWHERE, crossing)
+
+    def _of_groups(self, stream: int, rows: Rows) -> Rows:
+        """The rows of the groups that start; of segments that are not sorted by group, all rows were read."""
+        wanted, keys = self._starting_groups, common_keys(self._plan, stream, rows)
+        if wanted is None or keys is None or rows.length == 0:
+            return rows
+        own = wanted[groups_of_keys(keys, len(wanted))]
+        return rows if own.all() else rows.take(np.flatnonzero(own))
 
     def _by_group(self, stream: int, rows: Rows, wanted: Wanted) -> Iterator[tuple[int, Rows]]:
         """The rows of each unit that owns their groups now, of the wanted units."""

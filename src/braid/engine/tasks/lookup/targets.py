@@ -6,15 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.probing import Searchable
+from braid.placement.deferral import PartView, Shown
 from braid.placement.groups import is_first_successor, successors
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, routes_at, visitors
 from braid.plan.join import Probe
 from braid.plan.layout import Layout
-from braid.state.blocks import Segment
+from braid.state.blocks import GroupRanges, Segment
 from braid.state.manifest import Block
 
 EVERYWHERE = -1
@@ -22,7 +25,8 @@ EVERYWHERE = -1
 
 Visited = tuple[Block, Searchable, Unit]
 Place = tuple[frozenset[int] | None, Span | None, bool]
-"""What tells targets apart: their routes, their span, and whether rows that visit all units look them up here."""
+"""What tells targets apart: their routes, their span, and whether rows that visit all units look them up here; besides
+the parts of partition groups that they show."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,14 @@ class Target:
     """Segments of one stream that rows of the given routes look up; None: rows of every route.
 
     With a `span`, only rows that reach it have partners here. `is_first`: of the slots that open these segments for
-    rows of their own units, this is the one where rows that visit all units look them up.
+    rows of their own units, this is the one where rows that visit all units look them up. `shown`: which partition
+    groups are visible; None: all.
     """
 
     routes: frozenset[int] | None
     span: Span | None
     is_first: bool
+    shown: Shown | None
     segments: tuple[Visited, ...]
 
 
@@ -57,9 +63,12 @@ class Targets:
         blocks: tuple[Block, ...],
         owned: Mapping[int, Mapping[int, Unit]],
         own: frozenset[int],
+        view: PartView,
         store: SegmentStore,
     ) -> None:
         self._own = own
+        self._view = view
+        self._owned_groups = np.isin(command.layouts[-1].group_units, list(own))
         self._plan = store.plan
         self._command = command
         self._blocks = blocks
@@ -93,12 +102,13 @@ class Targets:
         """The segments of a stream that a delta stream sees."""
         known = self._known.get((delta_stream, stream))
         if known is None:
-            by_place: dict[Place, list[Visited]] = defaultdict(list)
+            by_place: dict[tuple[Place, Shown | None], list[Visited]] = defaultdict(list)
             for block in self._blocks:
                 if block.stream == stream and self.seen_until(block, delta_stream) is not None:
-                    for route, segment, unit in self._owned_segments(block, delta_stream):
-                        by_place[self._visitors(block, route)].append((block, segment, unit))
-            known = [Target(*place, tuple(segments)) for place, segments in by_place.items()]
+                    shown = self._view.shown(block.first_step, delta_stream, stream)
+                    for route, segment, unit in self._owned_segments(block, delta_stream, shown):
+                        by_place[self._visitors(block, route), shown].append((block, segment, unit))
+            known = [Target(*place, shown, tuple(segments)) for (place, shown), segments in by_place.items()]
             self._known[delta_stream, stream] = known
         return known
 
@@ -146,17 +156,30 @@ class Targets:
             return owners & self._own, None, is_first_successor(self.newest, layout, route, self._own)
         return visitors(self.newest, layout, route), None, True
 
-    def _owned_segments(self, block: Block, delta_stream: int) -> Iterator[tuple[int, Searchable, Unit]]:
-        """This slot's segments of a block with their routes; of several copies those that a delta stream sees."""
+    def _owned_segments(
+        self, block: Block, delta_stream: int, shown: Shown | None
+    ) -> Iterator[tuple[int, Searchable, Unit]]:
+        """This slot's segments of a block with their routes; of several copies those that a delta stream sees.
+
+        A segment in which no group of this slot is visible is not opened.
+        """
         owned, layout = self._owned[block.epoch], self._layouts[block.epoch]
         if not has_rows_of(block, self._owned):
             return
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
         choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
-        for segment in self._store.reader(block.file).segments_of(owned):
+        reader = self._store.reader(block.file)
+        for segment in reader.segments_of(owned):
+            if shown is not None and not self._shows(reader.ranges_of(segment), shown):
+                continue
             if self._counts(layout, delta_stream, block.stream, segment):
                 stored = self._store.searchable(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
+
+    def _shows(self, ranges: GroupRanges | None, shown: Shown) -> bool:
+        """Whether a segment with these ranges has rows of visible groups of this slot."""
+        visible = self._view.mask(shown) & self._owned_groups
+        return bool(visible.any() if ranges is None else visible[ranges[0]].any())
 
     def _counts(self, layout: Layout, delta_stream: int, stream: int, segment: Segment) -> bool:
         """Whether a delta stream sees this copy of some rows of a stream."""

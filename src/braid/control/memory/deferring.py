@@ -1,0 +1,95 @@
+"""Deferred results: which queries can have them, what a push leaves to be done, and what a clean-up does of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from braid.placement.deferral import CleanUp
+from braid.plan.join import JoinPlan
+from braid.state.manifest import DeltaRecord, Manifest
+from braid.state.observed.groups import GroupLoad, GroupState, Push
+
+# What one step cleans up: at some million rows a second and slot, a second or so.
+CLEAN_UP_BYTES = 256 << 20
+# Until a clean-up was measured.
+ASSUMED_ROWS_PER_SECOND = 500_000.0
+# The pace follows the machine within a few clean-ups.
+DECAY = 0.8
+
+
+def why_not_deferred(plan: JoinPlan) -> str | None:
+    """Why results of a query cannot come later than their step; None if they can."""
+    if plan.ordered:
+        return "its results are emitted in order, and deferred results would come after later ones"
+    if plan.row_based:
+        return "its windows count rows, and which rows are in them is only known while their step runs"
+    if plan.aggregation is not None and plan.aggregation.over_us is not None:
+        return "it aggregates over a sliding window, which would be over before its deferred results come"
+    return None
+
+
+def groups_to_clean(state: GroupState) -> tuple[int, ...]:
+    """The groups whose deferred results are found next: of few bytes first, so many that their bytes are bounded."""
+    chosen: list[int] = []
+    total = 0
+    for group in sorted(state.owing, key=lambda number: (_size(state.loads[number]), number)):
+        total += _size(state.loads[group])
+        if chosen and total > CLEAN_UP_BYTES:
+            break
+        chosen.append(group)
+    return tuple(sorted(chosen))
+
+
+def clean_up_jobs(pushes: tuple[Push, ...], groups: tuple[int, ...], streams: int, step: int) -> Iterator[CleanUp]:
+    """The jobs that find the deferred results of some groups, up to the rows of the step before `step`.
+
+    Rows start interval by interval between pushes, from the first push of a cleaned group on; each interval has a job
+    for every term of the last stream.
+    """
+    own = [push.step for push in pushes if not set(groups).isdisjoint(push.groups)]
+    edges = sorted({push.step for push in pushes if own and push.step >= min(own)})
+    for first, following in pairwise([*edges, step]):
+        for term in range(streams - 1):
+            yield CleanUp(groups, first, following - 1, term)
+
+
+def pushes_during(manifest: Manifest, delta: DeltaRecord) -> tuple[Push, ...]:
+    """The pushes that the rows of a step came after, its own included."""
+    own = (Push(delta.step, delta.pushed, delta.watermarks),) if delta.pushed else ()
+    return (*manifest.pushes, *own)
+
+
+def with_clean_up(state: GroupState, cleaned: tuple[int, ...], rows: int, seconds: float) -> GroupState:
+    """The state after some groups were cleaned up, which have one part again; that looked up `rows` in `seconds`."""
+    if not cleaned:
+        return state
+    own = set(cleaned)
+    left = (replace(push, groups=tuple(g for g in push.groups if g not in own)) for push in state.pushes)
+    return replace(
+        state,
+        pushes=tuple(push for push in left if push.groups),
+        cleaned_rows=round(DECAY * state.cleaned_rows + rows, 1),
+        cleaned_seconds=round(DECAY * state.cleaned_seconds + seconds, 6),
+    )
+
+
+def begin_parts(state: GroupState, push: Push) -> GroupState:
+    """The state with a push: its groups have no bytes in memory, and count their results again."""
+    loads = list(state.loads)
+    for group in push.groups:
+        load = loads[group]
+        loads[group] = replace(load, size=0, results=0, pushed_size=load.pushed_size + load.size)
+    return replace(state, loads=tuple(loads), pushes=(*state.pushes, push))
+
+
+def clean_up_seconds(state: GroupState, slots: int) -> float:
+    """How long it takes to find all deferred results, by the pace of the last clean-ups."""
+    rows = sum(state.loads[group].pushed_rows for group in state.owing)
+    pace = state.cleaned_rows / state.cleaned_seconds if state.cleaned_seconds else ASSUMED_ROWS_PER_SECOND * slots
+    return rows / max(pace, 1.0)
+
+
+def _size(load: GroupLoad) -> int:
+    return load.size + load.pushed_size

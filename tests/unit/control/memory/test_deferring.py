@@ -1,0 +1,79 @@
+"""Pushes and clean-ups as records: which groups owe results, which are cleaned up next, and what is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.control.memory import deferring
+from braid.control.memory.deferring import (
+    begin_parts,
+    clean_up_jobs,
+    clean_up_seconds,
+    groups_to_clean,
+    why_not_deferred,
+    with_clean_up,
+)
+from braid.optimizer.build import build_plan
+from braid.placement.deferral import CleanUp
+from braid.state.observed.groups import GroupLoad, GroupState, MemoryHistory, Push
+from braid.testing import Draft
+from braid.testing.expressions import equal
+
+LOADS = tuple(GroupLoad(size=100 * (group + 1), results=5, inserted_ms=7) for group in range(4))
+STATE = GroupState(LOADS, MemoryHistory(0))
+
+
+def test_a_pushed_group_has_no_bytes_in_memory_and_counts_its_results_again() -> None:
+    state = begin_parts(STATE, Push(3, (1, 2), (None, 5)))
+    assert state.owing == (1, 2)
+    assert state.loads[0] is LOADS[0]
+    assert state.loads[2] == GroupLoad(size=0, results=0, inserted_ms=7, pushed_size=300)
+
+
+def test_small_groups_are_cleaned_up_first_and_together_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = begin_parts(STATE, Push(3, (0, 1, 3)))
+    assert groups_to_clean(state) == (0, 1, 3)
+    monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 300)
+    assert groups_to_clean(state) == (0, 1)
+    monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 1)
+    assert groups_to_clean(state) == (0,)
+
+
+def test_cleaned_groups_leave_all_pushes_and_empty_pushes_end() -> None:
+    state = begin_parts(begin_parts(STATE, Push(3, (1,))), Push(6, (1, 2)))
+    after = with_clean_up(state, (1,), 1000, 2.0)
+    assert after.pushes == (Push(6, (2,)),)
+    assert with_clean_up(after, (2,), 0, 0.0).pushes == ()
+    assert with_clean_up(state, (), 0, 0.0) is state
+
+
+def test_rows_start_interval_by_interval_from_the_first_push_of_a_cleaned_group_on() -> None:
+    pushes = (Push(3, (0,)), Push(6, (1,)), Push(8, (0, 2)))
+    assert [*clean_up_jobs(pushes, (1,), 3, 9)] == [
+        CleanUp((1,), 6, 7, 0),
+        CleanUp((1,), 6, 7, 1),
+        CleanUp((1,), 8, 8, 0),
+        CleanUp((1,), 8, 8, 1),
+    ]
+    assert [*clean_up_jobs(pushes, (0,), 2, 9)] == [CleanUp((0,), *steps, 0) for steps in ((3, 5), (6, 7), (8, 8))]
+    assert [*clean_up_jobs(pushes, (), 2, 9)] == []
+
+
+def test_the_time_of_a_clean_up_follows_those_that_were_measured() -> None:
+    loads = (GroupLoad(pushed_rows=1_000_000), *LOADS[1:])
+    state = GroupState(loads, MemoryHistory(0), (Push(3, (0,)),))
+    assert clean_up_seconds(state, 2) == 1.0
+    measured = GroupState(loads, MemoryHistory(0), (Push(3, (0,)),), cleaned_rows=50_000, cleaned_seconds=0.5)
+    assert clean_up_seconds(measured, 2) == 10.0
+
+
+def test_ordered_results_and_windows_that_count_rows_cannot_be_deferred() -> None:
+    def query(window_rows: int | None = None) -> Draft:
+        draft = Draft()
+        window_us = 10 if window_rows is None else None
+        a, b = (draft.stream(name, {"k": "int"}, window_us=window_us, window_rows=window_rows) for name in "ab")
+        return draft.on(equal(a["k"], b["k"]))
+
+    assert why_not_deferred(build_plan(query().logical_plan())) is None
+    assert "count rows" in str(why_not_deferred(build_plan(query(5).logical_plan())))
+    assert "in order" in str(why_not_deferred(build_plan(query().ordered().logical_plan())))
