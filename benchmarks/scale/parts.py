@@ -115,7 +115,7 @@ def parts_of(size: Size, strategy: str | None) -> list[Part]:
         found.append(Part("driver", join | steps | {"strategy": EVERY_SLOT[kind]}, limit))
         # `Auto` uses fewer slots after some steps.
         settling = {"steps": SETTLED_STEPS, "counted": GROWTH_STEPS, "strategy": strategy}
-        found.append(Part("driver", join | settling, limit))
+        found.append(Part("driver", join | settling, 3 * limit))
     for routing in ROUTINGS:
         text = f"Biclique(units={UNITS}, routing={routing!r})"
         found.append(Part("skew", {"strategy": text, "rows": sizes.skew_rows // 2, "steps": 12}, limit))

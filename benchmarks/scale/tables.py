@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 ON_SPARK = (
@@ -85,7 +86,7 @@ def listings(found: dict[str, Found]) -> list[Listing]:
 
 def print_tables(console: Console, found: dict[str, Found]) -> None:
     for listing in listings(found):
-        table = Table(title=listing.title, title_justify="left")
+        table = Table(title=escape(listing.title), title_justify="left")
         for number, heading in enumerate(listing.headings):
             table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
         for line in listing.lines:
