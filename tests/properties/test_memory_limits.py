@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import compaction, merging
+from braid.engine import locations
 from braid.engine.tasks import merge
 from braid.engine.tasks.worker import cache
 from braid.optimizer.strategies import Strategy
 from braid.plan.memory import MemoryLimit
-from braid.state.files import LocalFiles
+from braid.state.files import ArrowFiles, LocalFiles
 from braid.state.paging import checksums, segment_bytes
 from braid.testing import InlineQuery, ManualClock
 from braid.testing.failing import FailingFiles, InjectedCrash
@@ -23,6 +25,7 @@ from tests.properties.cases import Case, make_case, results_of, some_exchange, s
 LIMITED = seeds(64_000, 40)
 RESTARTED = seeds(65_000, 20)
 CRASHED = seeds(66_000, 20)
+REMOTE = seeds(67_000, 6)
 
 # From less than a row to more than all rows: a worker keeps nothing, some or all of its segments.
 LIMITS = (1, 200, 3_000, 20_000, 1 << 30)
@@ -72,6 +75,24 @@ def test_any_limit_gives_the_oracles_rows(seed: int, tmp_path: Path) -> None:
     case, chance = make_case(seed), random.Random(seed)
     clock = ManualClock(case.clock_ms[0])
     query = open_query(case, tmp_path, chance, clock, strategies(case.logical_plan, chance), chance.choice(LIMITS))
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+    got = results_of(case, query.published())
+    assert got == case.expected, case.describe()
+
+
+@pytest.mark.parametrize("seed", REMOTE)
+def test_limits_on_memory_and_copies_of_remote_blocks_change_no_rows(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, chance = make_case(seed), random.Random(seed)
+    files = ArrowFiles(SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "hdfs")
+    monkeypatch.setattr(locations, "locate", lambda location: (files, location))
+    monkeypatch.setattr(cache, "copies_directory", lambda: str(tmp_path / "copies"))
+    clock = ManualClock(case.clock_ms[0])
+    limits = MemoryLimit(chance.choice(LIMITS), cache_bytes=chance.choice((1, 5_000)))
+    query = InlineQuery(case.logical_plan, "bucket", files=files, clock=clock, limits=limits)
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
         query.run(batch, case.tables(batch))

@@ -51,12 +51,18 @@ class Usage:
 
 @dataclass(frozen=True)
 class WorkerMemory:
-    """What a worker of an executor held at the end of a task, and at most during it, in bytes above idle."""
+    """What a worker of an executor held at the end of a task, and at most during it, in bytes above idle.
+
+    Besides: what the task read from the disk, how often it waited for a page of it, and the page cache of the host.
+    """
 
     executor: str
     worker: int
     resident: int
     peak: int
+    device_bytes: int = 0
+    major_faults: int = 0
+    page_cache: int = 0
 
 
 class Meter:

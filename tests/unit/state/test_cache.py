@@ -65,6 +65,44 @@ class TestLocalCopies:
         monkeypatch.setattr("os.rename", lambda source, target: Path(source).unlink())
         assert named(LocalCopies(remote, str(tmp_path)).map("bucket/one/a")) == "one/a"
 
+    def test_copies_over_their_limit_are_removed_from_the_least_recently_opened(
+        self, remote: ArrowFiles, tmp_path: Path
+    ) -> None:
+        copies = LocalCopies(remote, str(tmp_path))
+        first = copies.map("bucket/one/a")
+        copies.allow("limited", 2 * first.size)
+        for age, copy in enumerate(tmp_path.iterdir()):
+            os.utime(copy, (age, age))
+        copies.map("bucket/one/b")
+        assert len(list(tmp_path.iterdir())) == 2
+        copies.map("bucket/two/a")
+        assert len(list(tmp_path.iterdir())) == 2
+        remote.delete("bucket/one/a")
+        remote.delete("bucket/one/b")
+        assert named(copies.map("bucket/one/b")) == "one/b"
+        assert named(first) == "one/a", "what is mapped stays"
+        with pytest.raises(FileNotFoundError):
+            copies.map("bucket/one/a")
+
+    def test_the_newest_copy_stays_whatever_the_limit_is(self, remote: ArrowFiles, tmp_path: Path) -> None:
+        copies = LocalCopies(remote, str(tmp_path))
+        copies.allow("limited", 1)
+        for name in ("one/a", "one/b"):
+            assert named(copies.map(f"bucket/{name}")) == name
+            assert len(list(tmp_path.iterdir())) == 1
+
+    def test_a_damaged_block_is_not_copied_piece_by_piece_either(self, remote: ArrowFiles, tmp_path: Path) -> None:
+        content = bytearray(remote.read("bucket/one/a"))
+        content[content.index(b"one/a")] ^= 1
+        remote.delete("bucket/one/a")
+        with remote.open_output("bucket/one/a") as file:
+            file.write(bytes(content))
+        copies = LocalCopies(remote, str(tmp_path))
+        copies.allow("limited", None)
+        with pytest.raises(CorruptStateError, match="checksum"):
+            copies.map("bucket/one/a")
+        assert not list(tmp_path.iterdir())
+
     def test_a_missing_block_is_file_not_found(self, remote: ArrowFiles, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             LocalCopies(remote, str(tmp_path)).map("bucket/one/none")

@@ -14,12 +14,16 @@ class ExecutorMemory:
     def __init__(self) -> None:
         self._resident: dict[str, dict[int, int]] = defaultdict(dict)
         self._peaks: dict[str, dict[int, int]] = defaultdict(dict)
+        self._device_bytes = self._major_faults = self._page_cache = 0
 
     def add(self, reports: Iterable[TaskReport]) -> None:
         for memory in (report.memory for report in reports if report.memory is not None):
             self._resident[memory.executor][memory.worker] = memory.resident
             peaks = self._peaks[memory.executor]
             peaks[memory.worker] = max(memory.peak, peaks.get(memory.worker, 0))
+            self._device_bytes += memory.device_bytes
+            self._major_faults += memory.major_faults
+            self._page_cache = max(self._page_cache, memory.page_cache)
 
     def take(self) -> dict[str, int]:
         """Of all executors the largest sum of what their workers held after their last tasks, and at most.
@@ -33,7 +37,11 @@ class ExecutorMemory:
             "peak": max(sum(own.values()) for own in self._peaks.values()),
             "executors": len(self._resident),
             "workers": sum(len(own) for own in self._resident.values()),
+            "deviceBytes": self._device_bytes,
+            "majorFaults": self._major_faults,
+            "pageCache": self._page_cache,
         }
         self._resident.clear()
         self._peaks.clear()
+        self._device_bytes = self._major_faults = self._page_cache = 0
         return found

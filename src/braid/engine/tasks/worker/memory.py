@@ -8,6 +8,7 @@ they are read once a task, and only if there is a limit; the peak in between is 
 from __future__ import annotations
 
 import os
+import resource
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,14 @@ from pathlib import Path
 from braid.state.usage import WorkerMemory
 
 ROLLUP, STATUS, CLEAR = "/proc/self/smaps_rollup", "/proc/self/status", "/proc/self/clear_refs"
+HOST = "/proc/meminfo"
 RESET_PEAK = "5"
 KILOBYTE = 1024
+SECTOR_BYTES = 512
 
 _idle: Resident | None = None
 _idle_resident = 0
+_began = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -62,29 +66,39 @@ def parse_mappings(text: str, is_state: tuple[str, ...]) -> Resident:
 
 
 def remember_idle() -> None:
-    """Before the first task of a process with a limit: what it holds without state."""
-    global _idle, _idle_resident
+    """When a task begins under a limit; before the first in a process: what it holds without state."""
+    global _idle, _idle_resident, _began
     if _idle is None:
         _idle = parse_rollup(_read(ROLLUP))
         _idle_resident = _fields(_read(STATUS)).get("VmRSS", 0)
     with suppress(OSError):
         Path(CLEAR).write_text(RESET_PEAK)
+    _began = _reads()
 
 
 def resident_now() -> WorkerMemory | None:
-    """What this worker holds above idle, and its peak since `remember_idle`; None where the kernel does not say."""
+    """What this worker holds above idle, its peak and reads since `remember_idle`; None if the kernel does not say."""
     text = _read(ROLLUP)
     if _idle is None or not text:
         return None
     resident = parse_rollup(text).above(_idle).total
     peak = max(resident, _fields(_read(STATUS)).get("VmHWM", 0) - _idle_resident)
-    return WorkerMemory(f"{os.uname().nodename}/{os.getppid()}", os.getpid(), resident, peak)
+    device_bytes, faults = (now - before for now, before in zip(_reads(), _began, strict=True))
+    cached = _fields(_read(HOST)).get("Cached", 0)
+    executor = f"{os.uname().nodename}/{os.getppid()}"
+    return WorkerMemory(executor, os.getpid(), resident, peak, device_bytes, faults, cached)
 
 
 def sibling_workers() -> int:
     """How many processes the parent of this one has: the workers of an executor have one parent."""
     parent = os.getppid()
     return max(1, len(_read(f"/proc/{parent}/task/{parent}/children").split()))
+
+
+def _reads() -> tuple[int, int]:
+    """The bytes that this process has read from the disk, and its page faults that waited for it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_inblock * SECTOR_BYTES, used.ru_majflt
 
 
 def _fields(text: str) -> dict[str, int]:
