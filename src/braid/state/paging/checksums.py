@@ -38,8 +38,10 @@ def checksum_of(chunks: Sequence[int] | Checksums) -> int:
 
 def wrong_chunk(data: memoryview, chunks: Checksums, start: int, stop: int) -> int | None:
     """The first byte of a chunk with bytes from `start` up to `stop` that fails its checksum; None if all are right."""
-    first = start // CHUNK_BYTES * CHUNK_BYTES
-    for begin in range(first, stop, CHUNK_BYTES):
-        if xxhash.xxh3_64_intdigest(data[begin : begin + CHUNK_BYTES]) != int(chunks[begin // CHUNK_BYTES]):
+    first, last = start // CHUNK_BYTES, -(-stop // CHUNK_BYTES)
+    begin = first * CHUNK_BYTES
+    for checksum in chunks[first:last].tolist():
+        if xxhash.xxh3_64_intdigest(data[begin : begin + CHUNK_BYTES]) != checksum:
             return begin
+        begin += CHUNK_BYTES
     return None
