@@ -14,6 +14,7 @@ from braid.control import merging, ordering, releasing
 from braid.control.ordering import Ordering
 from braid.engine.tasks import ingest
 from braid.engine.tasks.ordered import buffering, release
+from braid.plan.memory import MemoryLimit
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
 from braid.testing import FailingFiles, InjectedCrash, InlineQuery, ManualClock
@@ -88,6 +89,7 @@ def outlive(
     """
     releases, clock = oracle(case), ManualClock(case.clock_ms[0])
     choices = strategies(case.logical_plan, chance)
+    memory = random.Random(f"memory {case.seed}")
 
     def start(crash_at: int | None) -> InlineQuery:
         return InlineQuery(
@@ -100,6 +102,7 @@ def outlive(
             files=LocalFiles() if crash_at is None else FailingFiles(LocalFiles(), crash_at),
             ordering=chance.choice(POLICIES),
             exchange=some_exchange(case.logical_plan, chance),
+            limits=memory.choice((None, MemoryLimit(1), MemoryLimit(5_000))),
         )
 
     def survive(action: Callable[[InlineQuery], object], how: object) -> None:

@@ -19,6 +19,7 @@ from braid.engine.tasks.aggregate import partials
 from braid.engine.tasks.aggregate.totals import StoredAggregation, block_opener, part_totals
 from braid.kernels import sizes
 from braid.plan.logical import LogicalPlan
+from braid.plan.memory import MemoryLimit
 from braid.state.cache import LocalCopies
 from braid.state.manifest import AggregateState
 from braid.testing import InlineQuery
@@ -89,7 +90,8 @@ def test_totals_are_those_of_all_results(seed: int, tmp_path: Path, monkeypatch:
     asked, by_key, batches = aggregation(chance), chance.random() < 0.7, batches_of(chance)
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     logical_plan = draft(asked, by_key).logical_plan()
-    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=chance.randint(1, 3))
+    limits = random.Random(f"memory {seed}").choice((None, MemoryLimit(2_000)))
+    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=chance.randint(1, 3), limits=limits)
     for number in range(-1, len(batches)):
         if number >= 0:
             plain_query.run(number, batches[number])
@@ -109,7 +111,9 @@ def test_ordered_totals_are_those_of_released_results(
     plain_query = InlineQuery(draft(None, by_key).logical_plan(), str(tmp_path / "plain"))
     logical_plan = draft(asked, by_key).ordered().logical_plan()
     policy: Any = chance.choice(("sync-filter", "filter-order"))
-    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=2, ordering=Ordering(policy, 0.3))
+    limits = random.Random(f"memory {seed}").choice((None, MemoryLimit(2_000)))
+    ordering = Ordering(policy, 0.3)
+    summed = InlineQuery(logical_plan, str(tmp_path / "summed"), slots=2, ordering=ordering, limits=limits)
     for number, tables in enumerate(batches):
         plain_query.run(number, tables)
         summed.run(number, tables)
