@@ -15,7 +15,7 @@ from braid.engine.tasks import merge
 from braid.engine.tasks.worker import cache
 from braid.optimizer.strategies import Strategy
 from braid.plan.memory import MemoryLimit
-from braid.state.files import ArrowFiles, LocalFiles
+from braid.state.files import ArrowFiles, Files, LocalFiles
 from braid.state.paging import checksums, segment_bytes
 from braid.testing import InlineQuery, ManualClock
 from braid.testing.failing import FailingFiles, InjectedCrash
@@ -55,7 +55,7 @@ def open_query(
     clock: ManualClock,
     choices: Sequence[Strategy],
     limit: int | None,
-    files: FailingFiles | None = None,
+    files: Files | None = None,
 ) -> InlineQuery:
     return InlineQuery(
         case.logical_plan,
@@ -117,17 +117,16 @@ def test_crashes_under_a_limit_lose_and_repeat_nothing(seed: int, tmp_path: Path
     """The driver dies at random operations on storage; every run that takes over has another limit."""
     case, chance = make_case(seed).restarted(), random.Random(seed)
     clock, choices = ManualClock(case.clock_ms[0]), strategies(case.logical_plan, chance)
-    batch = 0
-    while batch < len(case.clock_ms):
-        clock.now_ms = case.clock_ms[batch]
-        at, when = chance.randint(1, 60), chance.choice(("before", "after"))
-        files = FailingFiles(LocalFiles(), at, when)
-        try:
-            query = open_query(case, tmp_path, chance, clock, choices, chance.choice((None, *LIMITS)), files)
-            query.run(batch, case.tables(batch))
-        except InjectedCrash:
-            continue
-        batch = query.last_batch + 1
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        for at in (chance.randint(1, 60), chance.randint(1, 60), None):
+            files = LocalFiles() if at is None else FailingFiles(LocalFiles(), at, chance.choice(("before", "after")))
+            try:
+                query = open_query(case, tmp_path, chance, clock, choices, chance.choice((None, *LIMITS)), files)
+                query.run(batch, case.tables(batch))
+            except InjectedCrash:
+                continue
+            break
     last = open_query(case, tmp_path, chance, clock, choices, None)
     got = results_of(case, last.published())
     assert got == case.expected, case.describe()
