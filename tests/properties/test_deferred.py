@@ -12,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 from braid.control import compaction, merging
+from braid.control.idleness import SourceCheck
 from braid.control.memory import deferring
 from braid.control.memory.adapting import Decide
 from braid.control.ordering import Ordering
 from braid.engine.tasks import merge
 from braid.errors import StrategyError
 from braid.optimizer.strategies import Biclique, Partitioned
+from braid.state.manifest import Manifest
 from braid.testing import InlineQuery, ManualClock
 from tests.budget import seeds
 from tests.properties.cases import Case, make_keyed_case, results_of, some_exchange
@@ -28,6 +30,7 @@ PUSHED = seeds(71_000, 24)
 RESTARTED = seeds(72_000, 12)
 PARTLY = seeds(73_000, 8)
 SUMMED = seeds(74_000, 4)
+RETURNING = seeds(75_000, 6)
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +118,29 @@ def test_a_clean_up_of_some_groups_leaves_the_others_deferred(
             assert len(owing_groups(query)) == len(owing) - 1
     drain(query)
     check(case, results_of(case, query.published()))
+
+
+@pytest.mark.parametrize("seed", RETURNING)
+def test_ticks_clean_up_what_memory_has_room_for_again(seed: int, tmp_path: Path) -> None:
+    chance, case = random.Random(seed), make_keyed_case(seed)
+    clock = ManualClock(case.clock_ms[0])
+
+    def some(manifest: Manifest) -> tuple[int, ...]:
+        owing = () if manifest.groups is None else manifest.groups.owing
+        return tuple(group for group in owing if chance.random() < 0.5)
+
+    given = {"strategy": Partitioned(2, groups=6), "memory": pushing(seed), "returning": some}
+    query = start(case, tmp_path, chance, clock, **given)
+    ticks = 0
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+        check_of_sources = SourceCheck(clock(), (True,) * len(case.streams))
+        assert query.steps.tick(check_of_sources, trailing=False) is None, "rows are expected at once"
+        ticks += query.steps.tick(check_of_sources) is not None
+    drain(query)
+    check(case, results_of(case, query.published()))
+    assert ticks
 
 
 @pytest.mark.parametrize("kind", ["distinct", "totals"])

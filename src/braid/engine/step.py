@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import Spread, next_layout
 from braid.control.memory.adapting import Decide
-from braid.control.memory.deferring import groups_to_clean
+from braid.control.memory.deferring import Returning, groups_to_clean
 from braid.control.ordering import Ordering
 from braid.control.watermarks import decide_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
@@ -63,7 +62,8 @@ class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
     `idle` are the streams that were idle at the last check. Rounds of `interleave` steps may be under way at once.
-    `memory` decides about partition groups, where there are any. The checkpoint has at most `disk_bytes`; None: any.
+    `memory` decides about partition groups, where there are any, and `returning` which pushed ones have room again. The
+    checkpoint has at most `disk_bytes`; None: any.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class StepRunner:
         read: Input = "streaming",
         interleave: int = 1,
         memory: Decide | None = None,
+        returning: Returning = lambda _: (),
         disk_bytes: int | None = None,
     ) -> None:
         self._plan = plan
@@ -93,11 +94,13 @@ class StepRunner:
         self._elasticity = elasticity
         self._interleave = interleave
         self._memory = memory
+        self._returning = returning
         self._keeper = None if ordering is None else OrderKeeper(plan, self._cluster, ordering, owner.run, interleave)
         self._cores = Cores(self._cluster, elastic=elasticity is not None)
         self._history = History(checkpoint, sink, owner)
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self.manifest = self._recover()
+        self._contested = partial(contested, owner, checkpoint, lambda: self.manifest.step + 1)
         require_same_groups(self.manifest, self._layout)
         self._owes = bool(self.manifest.pushes)
         self._layout = with_measured_rings(plan, self._layout, self.manifest)
@@ -132,8 +135,7 @@ class StepRunner:
         """A step without input; None if none is due.
 
         One is due if streams became idle and take the watermark of the others, and, unless `trailing` is false, if
-        earlier steps have rounds left: it runs them all. `check` is the last check of the sources; by default they are
-        empty now.
+        earlier steps have rounds left, or deferred results. `check` is the last one of the sources; default: empty now.
         """
         return self._run_without_input(lambda: self._tick(check or self._silence.all_read(self._now_ms()), trailing))
 
@@ -152,10 +154,6 @@ class StepRunner:
         except StepCommittedError:
             self.manifest = self._recover()
             return None
-
-    def _contested(self) -> AbstractContextManager[None]:
-        """If another run was faster or is newer, raise that instead of the error it caused in this step."""
-        return contested(self._owner, self._checkpoint, lambda: self.manifest.step + 1)
 
     def _run_batch(self, offer: Offer) -> dict[str, Any]:
         phases = Phases()
@@ -184,9 +182,9 @@ class StepRunner:
         phases = Phases()
         with phases.meter.counting():
             delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check, trailing)
-        if delta is None and trailing and self._owes:
-            self._owes = bool(self.manifest.pushes)
-            return self._clean_up()  # what an earlier run has deferred, if no batch comes
+        if delta is None and trailing and self.manifest.pushes:
+            # What an earlier run has deferred, if no batch comes; or what memory has room for again.
+            return self._clean_up(None if self._owes else self._returning(self.manifest))
         return self._complete(delta, phases) if delta is not None and delta.batch == self.manifest.batch else None
 
     def _due_tick(self, check: SourceCheck, trailing: bool) -> DeltaRecord | None:
@@ -210,14 +208,16 @@ class StepRunner:
             return None
         return self._fix_and_complete(start, flush=True)
 
-    def _clean_up(self) -> dict[str, Any] | None:
+    def _clean_up(self, chosen: tuple[int, ...] | None = None) -> dict[str, Any] | None:
+        """Find the deferred results of the chosen groups; None: of those that are next."""
         self._finish_interrupted()
-        if self.manifest.groups is None or not self.manifest.pushes:
+        if self.manifest.groups is None or not self.manifest.pushes or chosen == ():
             return None
         start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
         # Nothing else is changed in this step.
         start = replace(start, spread=Spread(self.manifest.layout, (), (), self.manifest.checked_ms))
-        return self._fix_and_complete(start, cleaned=groups_to_clean(self.manifest.groups))
+        cleaned = groups_to_clean(self.manifest.groups) if chosen is None else chosen
+        return self._fix_and_complete(start, cleaned=cleaned)
 
     def _finish_interrupted(self) -> None:
         """Complete a step without input that a crash interrupted; that of a batch needs the batch."""

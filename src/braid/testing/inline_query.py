@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import SourceCheck
 from braid.control.memory.adapting import Decide
+from braid.control.memory.deferring import Returning
 from braid.control.ordering import Ordering
 from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
@@ -54,6 +55,7 @@ class InlineQuery:
         exchange: RequestedExchange = "files",
         accept_changed_functions: bool = False,
         memory: Decide | None = None,
+        returning: Returning = lambda _: (),
         limits: MemoryLimit | None = None,
     ) -> None:
         files = LocalFiles() if files is None else files
@@ -62,8 +64,7 @@ class InlineQuery:
         find = partial(identify, self.checkpoint, logical_plan, self.checkpoint.path, accept_changed_functions=accept)
         identity = find()
         plan = identity.plan
-        self._output = f"{directory}/out"
-        self._schema = logical_plan.sink_schema
+        self._output, self._schema = f"{directory}/out", logical_plan.sink_schema
         self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
         shared = None if limits is None else limits.for_tasks(slots, slots, "one")
@@ -79,8 +80,8 @@ class InlineQuery:
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         require_newest(identity, find, self.checkpoint)
         given = (plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering)
-        disk_bytes = None if limits is None else limits.disk_bytes
-        self.steps = StepRunner(*given, interleave=interleave_of(strategy), memory=memory, disk_bytes=disk_bytes)
+        more = (interleave_of(strategy), memory, returning, None if limits is None else limits.disk_bytes)
+        self.steps = StepRunner(*given, "streaming", *more)
 
     @property
     def last_batch(self) -> int:

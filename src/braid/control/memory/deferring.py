@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 from braid.placement.deferral import CleanUp
 from braid.plan.join import JoinPlan
+from braid.plan.memory import MemoryLimit
 from braid.state.manifest import DeltaRecord, Manifest
 from braid.state.observed.groups import GroupLoad, GroupState, Push
 
@@ -17,6 +18,10 @@ CLEAN_UP_BYTES = 256 << 20
 ASSUMED_ROWS_PER_SECOND = 500_000.0
 # The pace follows the machine within a few clean-ups.
 DECAY = 0.8
+
+
+Returning = Callable[[Manifest], tuple[int, ...]]
+"""Which pushed groups are cleaned up while a run goes on, because memory has room for them again."""
 
 
 def why_not_deferred(plan: JoinPlan) -> str | None:
@@ -39,6 +44,27 @@ def groups_to_clean(state: GroupState) -> tuple[int, ...]:
         if chosen and total > CLEAN_UP_BYTES:
             break
         chosen.append(group)
+    return tuple(sorted(chosen))
+
+
+def returning_groups(limit: MemoryLimit | None, manifest: Manifest) -> tuple[int, ...]:
+    """The pushed groups that fit into the memory of their units again, those of few bytes first.
+
+    As much stays free as a push frees, so that they are not pushed again at once.
+    """
+    state = manifest.groups
+    if limit is None or limit.overflow == "read-through" or state is None:
+        return ()
+    units, used = manifest.layout.group_units, [0] * manifest.layout.units[0]
+    for group, load in enumerate(state.loads):
+        used[units[group]] += load.size
+    most, left, chosen = limit.spill_at * (1 - limit.spill_share) * limit.limit_bytes, CLEAN_UP_BYTES, []
+    for group in sorted(state.owing, key=lambda number: (state.loads[number].pushed_size, number)):
+        size = state.loads[group].pushed_size
+        if used[units[group]] + size <= most and size <= left:
+            used[units[group]] += size
+            left -= size
+            chosen.append(group)
     return tuple(sorted(chosen))
 
 

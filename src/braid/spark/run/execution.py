@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from braid.control.memory.deferring import returning_groups
 from braid.control.memory.overflow import policy_of
 from braid.control.standing import Standing, standing_of
 from braid.engine.explain import explain_query
@@ -132,6 +133,7 @@ class Execution:
             ordering=job.ordering,
             interleave=interleave_of(job.strategy),
             memory=policy_of(job.memory),
+            returning=partial(returning_groups, job.memory),
             disk_bytes=None if job.memory is None else job.memory.disk_bytes,
         )
 

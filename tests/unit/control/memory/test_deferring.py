@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from braid.control.memory import deferring
@@ -10,11 +12,15 @@ from braid.control.memory.deferring import (
     clean_up_jobs,
     clean_up_seconds,
     groups_to_clean,
+    returning_groups,
     why_not_deferred,
     with_clean_up,
 )
 from braid.optimizer.build import build_plan
 from braid.placement.deferral import CleanUp
+from braid.plan.layout import Layout
+from braid.plan.memory import MemoryLimit
+from braid.state.manifest import Manifest
 from braid.state.observed.groups import GroupLoad, GroupState, MemoryHistory, Push
 from braid.testing import Draft
 from braid.testing.expressions import equal
@@ -37,6 +43,19 @@ def test_small_groups_are_cleaned_up_first_and_together_within_a_bound(monkeypat
     assert groups_to_clean(state) == (0, 1)
     monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 1)
     assert groups_to_clean(state) == (0,)
+
+
+def test_pushed_groups_return_where_their_units_have_room_for_them() -> None:
+    """Units 0 and 1 use 500 and 100 bytes, and may use 0.5 · 0.8 · 1500 = 600 before groups return."""
+    sizes = ((400, 90), (100, 20), (0, 300), (100, 500))
+    loads = tuple(GroupLoad(size=size, pushed_size=pushed) for size, pushed in sizes)
+    layout = Layout(0, "partitioned", (2,), (2,), group_units=(0, 0, 1, 1))
+    state = GroupState(loads, MemoryHistory(0), (Push(3, (0, 1, 2, 3)),))
+    manifest = Manifest(5, 5, "run", 0, (), (layout,), (), 0, groups=state)
+    limit = MemoryLimit(1500, "lazy-disk", spill_at=0.5, spill_share=0.2)
+    assert returning_groups(limit, manifest) == (1, 2), "group 0 no longer fits beside group 1"
+    assert returning_groups(replace(limit, overflow="read-through"), manifest) == ()
+    assert returning_groups(None, manifest) == ()
 
 
 def test_cleaned_groups_leave_all_pushes_and_empty_pushes_end() -> None:
