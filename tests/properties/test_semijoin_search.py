@@ -147,7 +147,7 @@ def test_how_far_greedy_plans_are_from_the_best(shape: str) -> None:
     ratios = greedy_ratios(shape, scaled(25))
     assert min(ratios) >= 1 - 1e-9
     assert statistics.mean(ratios) < 1.25
-    assert max(ratios) < 3
+    assert max(ratios) < 4
 
 
 @pytest.mark.parametrize("shape", SHAPES)
