@@ -63,7 +63,9 @@ def points_of(sample: NumberSample) -> Points:
     points["number"] = np.frombuffer(columns, "<f8", len(points))
     rows, below, above = np.split(np.frombuffer(columns, "<f4", offset=8 * len(points)), 3)
     points["rows"] = rows
-    points["lower"], points["upper"] = points["number"] + below, points["number"] + above
+    # A row without a number reaches from infinity to infinity: such a sum is no number, and bounds nothing.
+    with np.errstate(all="ignore"):
+        points["lower"], points["upper"] = points["number"] + below, points["number"] + above
     return points
 
 

@@ -158,3 +158,12 @@ def test_samples_decay_and_nothing_changes_without_rows() -> None:
     after = add_samples(before, [sampled(np.full(1000, 5.0))])
     weights = {float(point["number"]): float(point["rows"]) for point in points_of(after)}
     assert weights == pytest.approx({1.0: 900.0, 5.0: 1000.0})
+
+
+def test_rows_without_a_number_reach_anything() -> None:
+    ends = np.array([-np.inf, 0.0]), np.array([np.inf, 2.0])
+    points = points_of(to_sample(make_points(np.array([np.nan, 1.0]), 2, *ends)))
+    assert points["number"].tolist() == [1.0, np.inf]
+    assert np.isnan(points["lower"]).tolist() == [False, True]
+    assert points["lower"][0] == 0.0
+    assert points["upper"][0] == 2.0
