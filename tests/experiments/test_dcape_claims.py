@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,9 +12,9 @@ from experiments.claims import Claim, Measured
 from experiments.dcape.size import SIZES
 from experiments.experiment import Experiment, plain
 from tests.experiments.dcape_records import record
+from tests.experiments.judging import Contradict, check_both_ways, claim_in
 
 BY_NAME = {experiment.name: experiment for experiment in dcape.EXPERIMENTS}
-Contradict = Callable[[Measured], None]
 
 
 def with_figures(*path: str, **figures: Any) -> Contradict:
@@ -61,8 +61,7 @@ CASES = [(name, claim) for name, by_claim in CONTRADICTIONS.items() for claim in
 
 
 def claim_of(name: str, claim: str) -> Claim:
-    (found,) = [one for one in BY_NAME[name].claims if one.name == claim]
-    return found
+    return claim_in(dcape.EXPERIMENTS, name, claim)
 
 
 def test_every_claim_has_a_contradiction() -> None:
@@ -71,12 +70,7 @@ def test_every_claim_has_a_contradiction() -> None:
 
 @pytest.mark.parametrize(("name", "claim"), CASES)
 def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(name: str, claim: str) -> None:
-    supported = claim_of(name, claim).judge(record(name))
-    assert supported.holds is True, supported
-    measured = record(name)
-    CONTRADICTIONS[name][claim](measured)
-    refused = claim_of(name, claim).judge(measured)
-    assert refused.holds is False, refused
+    check_both_ways(claim_of(name, claim), partial(record, name), CONTRADICTIONS[name][claim])
 
 
 @pytest.mark.parametrize(

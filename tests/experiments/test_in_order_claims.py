@@ -13,6 +13,7 @@ from experiments.claims import Claim, Measured
 from experiments.experiment import Experiment, plain
 from experiments.in_order.replay import Pacing
 from experiments.in_order.size import Size
+from tests.experiments.judging import claim_in
 
 BY_NAME = {experiment.name: experiment for experiment in in_order.EXPERIMENTS}
 ALL = (0, 1, 2)  # rounds
@@ -222,8 +223,7 @@ TIMED = [(name, claim) for name, claim in CASES if BY_NAME[name].timed]
 
 
 def claim_of(name: str, claim: str) -> Claim:
-    (found,) = [one for one in BY_NAME[name].claims if one.name == claim]
-    return found
+    return claim_in(in_order.EXPERIMENTS, name, claim)
 
 
 def test_every_claim_that_could_be_false_has_a_contradiction() -> None:

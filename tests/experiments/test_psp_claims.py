@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,10 +11,10 @@ from experiments.claims import Claim, Measured
 from experiments.experiment import Experiment, plain
 from experiments.psp import baselines
 from experiments.psp.size import SIZES
+from tests.experiments.judging import Contradict, check_both_ways, claim_in
 from tests.experiments.psp_records import record
 
 BY_NAME = {experiment.name: experiment for experiment in psp.EXPERIMENTS}
-Contradict = Callable[[Measured], None]
 
 
 def at_selectivity(measured: Measured, share: float) -> list[Measured]:
@@ -134,8 +134,7 @@ CASES = [(name, claim) for name, by_claim in CONTRADICTIONS.items() for claim in
 
 
 def claim_of(name: str, claim: str) -> Claim:
-    (found,) = [one for one in BY_NAME[name].claims if one.name == claim]
-    return found
+    return claim_in(psp.EXPERIMENTS, name, claim)
 
 
 def test_every_claim_has_a_contradiction() -> None:
@@ -144,12 +143,7 @@ def test_every_claim_has_a_contradiction() -> None:
 
 @pytest.mark.parametrize(("name", "claim"), CASES)
 def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(name: str, claim: str) -> None:
-    supported = claim_of(name, claim).judge(record(name))
-    assert supported.holds is True, supported
-    measured = record(name)
-    CONTRADICTIONS[name][claim](measured)
-    refused = claim_of(name, claim).judge(measured)
-    assert refused.holds is False, refused
+    check_both_ways(claim_of(name, claim), partial(record, name), CONTRADICTIONS[name][claim])
 
 
 def test_runs_that_disagree_or_are_few_decide_nothing_of_adaptation() -> None:

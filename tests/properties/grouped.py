@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,8 @@ from braid.control.memory.decisions import Decided, Nothing, Relocate, Spill
 from braid.control.memory.groups import MemoryState
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Partitioned
-from tests.properties.cases import Case, make_case
+from braid.testing import InlineQuery, ManualClock
+from tests.properties.cases import Case, make_case, some_exchange
 
 
 def any_grouped_case(seed: int) -> Case:
@@ -31,6 +34,19 @@ def some_groups(chance: random.Random, units: int | None = None) -> Partitioned:
         return Partitioned(count, groups=groups)
     shares = [chance.choice((1, 2, 3)) for _ in range(count)]
     return Partitioned(count, groups=groups, assignment=tuple(share / sum(shares) for share in shares))
+
+
+def start(case: Case, path: Path, chance: random.Random, clock: ManualClock, **given: Any) -> InlineQuery:
+    """A run of a case, on some slots and with some exchange."""
+    return InlineQuery(
+        case.logical_plan,
+        str(path),
+        slots=chance.randint(1, 4),
+        ingest_tasks=chance.randint(1, 2),
+        clock=clock,
+        exchange=some_exchange(case.logical_plan, chance),
+        **given,
+    )
 
 
 def moving(seed: int, often: float = 0.7) -> Decide:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,15 +16,18 @@ from braid.control import compaction, merging
 from braid.control.idleness import SourceCheck
 from braid.control.memory import deferring
 from braid.control.memory.adapting import Decide
+from braid.control.memory.decisions import Decided, Nothing, Spill
+from braid.control.memory.groups import MemoryState
 from braid.control.ordering import Ordering
 from braid.engine.tasks import merge
 from braid.errors import StrategyError
 from braid.optimizer.strategies import Biclique, Partitioned
 from braid.state.manifest import Manifest
-from braid.testing import InlineQuery, ManualClock
+from braid.testing import Draft, InlineQuery, ManualClock
+from braid.testing.expressions import equal
 from tests.budget import seeds
-from tests.properties.cases import Case, make_keyed_case, results_of, some_exchange
-from tests.properties.grouped import pushing, some_groups
+from tests.properties.cases import Case, make_keyed_case, results_of
+from tests.properties.grouped import pushing, some_groups, start
 from tests.properties.test_interleaving import distinct, emitted, last_values, logical, summed
 
 PUSHED = seeds(71_000, 24)
@@ -40,18 +44,6 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "MAX_LIVE_ASSIGNMENTS", 2)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 20)
     monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 2)
-
-
-def start(case: Case, path: Path, chance: random.Random, clock: ManualClock, **given: Any) -> InlineQuery:
-    return InlineQuery(
-        case.logical_plan,
-        str(path),
-        slots=chance.randint(1, 3),
-        ingest_tasks=chance.randint(1, 2),
-        clock=clock,
-        exchange=some_exchange(case.logical_plan, chance),
-        **given,
-    )
 
 
 def owing_groups(query: InlineQuery) -> tuple[int, ...]:
@@ -165,6 +157,36 @@ def test_totals_and_distinct_rows_are_those_of_a_join_that_defers_nothing(seed: 
         assert emitted(deferred) == emitted(whole), case.describe()
     else:
         assert last_values(deferred) == last_values(whole), case.describe()
+
+
+def test_a_distinct_row_that_a_deferred_result_repeats_is_not_forgotten(tmp_path: Path) -> None:
+    """Clean-up finds a second pair with the values of a row that was emitted long before."""
+    draft = Draft()
+    r, s = (draft.stream(name, {"k": "bigint"}, window_us=10, lateness_us=0) for name in "rs")
+    draft.on(equal(r["k"], s["k"]))
+    plan = draft.distinct(r["k"], s["ts"]).logical_plan()
+
+    def push_first(state: MemoryState) -> Decided:
+        pushed = tuple(np.flatnonzero(state.groups.sizes > 0).tolist()) if state.step == 1 else ()
+        adaptation = Spill(0, pushed, 0, "for a test") if pushed else Nothing("no push")
+        return Decided((adaptation,), state.history)
+
+    query = InlineQuery(plan, str(tmp_path), strategy=Partitioned(1, groups=4), memory=push_first)
+    # The rows of key 1 at times 0 and 1 are in two parts; later rows move the watermarks and compact what is known.
+    arriving = [([0], []), ([1], [1]), *(([time], [time]) for time in range(100, 1100, 100))]
+    for step, times in enumerate(arriving):
+        key = 1 if step < 2 else step
+        tables = {
+            name: pa.table(
+                {"ts": pa.array(own, pa.timestamp("us", "UTC")), "k": pa.array([key] * len(own), pa.int64())}
+            )
+            for name, own in zip("rs", times, strict=True)
+        }
+        query.run(step, tables)
+    before = emitted(query.published())
+    assert drain(query) == 1
+    assert emitted(query.published()) == before
+    assert before.total() == len(before) == 1 + 10
 
 
 def test_results_that_must_come_in_order_are_not_deferred(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from braid.optimizer.strategies import Biclique, Partitioned
 from braid.state.blocks import BlockReader
 from braid.testing import InlineQuery, ManualClock
 from tests.budget import seeds
-from tests.properties.cases import Case, make_keyed_case, results_of, some_exchange
-from tests.properties.grouped import any_grouped_case, moving, some_groups
+from tests.properties.cases import Case, make_keyed_case, results_of
+from tests.properties.grouped import any_grouped_case, moving, some_groups, start
 
 PLAIN = seeds(61_000, 8)
 MOVING = seeds(62_000, 12)
@@ -33,18 +33,6 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(merging, "MAX_LIVE_ASSIGNMENTS", 2)
     monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 2)
-
-
-def start(case: Case, path: Path, chance: random.Random, clock: ManualClock, **given: Any) -> InlineQuery:
-    return InlineQuery(
-        case.logical_plan,
-        str(path),
-        slots=chance.randint(1, 4),
-        ingest_tasks=chance.randint(1, 2),
-        clock=clock,
-        exchange=some_exchange(case.logical_plan, chance),
-        **given,
-    )
 
 
 def run(case: Case, query: InlineQuery, clock: ManualClock) -> Counter[tuple[Any, ...]]:
