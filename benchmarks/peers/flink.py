@@ -29,6 +29,7 @@ OPTIONS = {
     "state.backend.type": "hashmap",  # on the heap: the fastest where the state fits
 }
 CHECKPOINTS = {"execution.checkpointing.interval": "500 ms"}  # exactly once; results are out when one ends
+CHECKPOINT_PLACE = "execution.checkpointing.dir"
 JOB = Path(__file__).with_name("flink_job.py")
 CSV_FILE = "rows.csv"
 SECOND_US = 1_000_000
@@ -65,8 +66,14 @@ def with_checkpoint_place(options: dict[str, str], directory: Path) -> dict[str,
     return {
         **options,
         "execution.checkpointing.storage": "filesystem",
-        "execution.checkpointing.dir": directory.as_uri(),
+        CHECKPOINT_PLACE: directory.as_uri(),
     }
+
+
+def settings_of(said: dict[str, Any]) -> dict[str, str]:
+    """How a job ran, as a record keeps it: a directory of the machine that ran it is no setting."""
+    kept = {name: str(value) for name, value in said["settings"].items() if name != CHECKPOINT_PLACE}
+    return kept | {"version": said["version"]}
 
 
 def reading_query(columns: Sequence[str]) -> str:

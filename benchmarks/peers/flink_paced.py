@@ -95,7 +95,7 @@ def _measured(
         return Measurement(error=str(said["error"]))
     committed = "execution.checkpointing.interval" in task.settings
     taken = _taken(task, places, said["columns"], committed=committed)
-    settings = {name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]}
+    settings = flink.settings_of(said)
     # A file without results says nothing, unless none came after it either.
     counted = {batch: at for batch, at in due.items() if batch in taken or batch > max(taken, default=-1)}
     return Measurement(

@@ -43,7 +43,7 @@ def run_flink(task: Task, places: Places, announce: Announce) -> Measurement:
         return Measurement(error=str(said["error"]))
     answer = flink.answer_of_job(said, places.output, workload.output_names, task.cores)
     seconds = tuple(said["all_seconds"])
-    settings = {name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]}
+    settings = flink.settings_of(said)
     return Measurement(
         seconds, (rows,) * len(seconds), answer, task.batches, settings=settings, details={"at_once": True}
     )

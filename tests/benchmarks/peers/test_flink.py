@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.peers.flink import CHECKPOINTS, interval_join_query, with_checkpoint_place
+from benchmarks.peers.flink import CHECKPOINTS, interval_join_query, settings_of, with_checkpoint_place
 from benchmarks.peers.flink_paced import EMITTED, _answer, _taken, latest
 from benchmarks.peers.streaming import Places
 from benchmarks.tasks import Task
@@ -46,6 +46,16 @@ def test_checkpoints_are_kept_in_files_where_there_are_any(tmp_path: Path) -> No
     placed = with_checkpoint_place(dict(CHECKPOINTS), tmp_path)
     assert placed["execution.checkpointing.storage"] == "filesystem"
     assert placed["execution.checkpointing.dir"] == tmp_path.as_uri()
+
+
+def test_a_record_keeps_the_settings_of_a_job_but_no_directory(tmp_path: Path) -> None:
+    settings = with_checkpoint_place({"parallelism.default": "2", **CHECKPOINTS}, tmp_path)
+    assert settings_of({"settings": settings, "version": "2.3.0"}) == {
+        "parallelism.default": "2",
+        "execution.checkpointing.interval": "500 ms",
+        "execution.checkpointing.storage": "filesystem",
+        "version": "2.3.0",
+    }
 
 
 def test_a_file_is_out_with_the_last_of_its_results() -> None:
