@@ -50,7 +50,7 @@ SIZES = {
         slow_rows=400,
         buffered_turns=30,
         rounds=3,
-        pacing=Pacing(seconds=16.0, warm_up=10.0),
+        pacing=Pacing(seconds=28.0, warm_up=16.0),
         costs=(0.00005, 0.00035, 0.0014),
         overload_cost=0.003,
         turns=(4.0, 1.6),
