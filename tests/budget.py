@@ -1,7 +1,7 @@
 """How many random cases the tests try, and which: decided here for all of them.
 
 A random case is a function of its seed, and the seed is part of the test's name. Every property states how many seeds a
-plain `make test` tries. `BRAID_CASES=10` tries ten times as many (as `make fuzz` does), `BRAID_CASES=0.5` half of them,
+plain `make test` tries. `BRAID_CASES=10` tries ten times as many (`make fuzz` fourteen times), `BRAID_CASES=0.5` half,
 and `BRAID_SEED=n` the seed n alone.
 """
 

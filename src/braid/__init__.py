@@ -8,6 +8,7 @@ from braid.api.udf import udf
 from braid.api.windows import rows, unbounded
 from braid.api.writer import Writer
 from braid.errors import BraidError
+from braid.optimizer.semijoins.network import Link, Network
 from braid.optimizer.strategies import (
     AlignedRouting,
     Auto,
@@ -15,8 +16,10 @@ from braid.optimizer.strategies import (
     CoordinatedRouting,
     Matrix,
     Partitioned,
+    Semijoin,
     TimeSliced,
 )
+from braid.plan.site_names import Site
 
 __version__ = "0.1.0"
 
@@ -27,9 +30,13 @@ __all__ = [
     "BraidError",
     "CoordinatedRouting",
     "Join",
+    "Link",
     "Matrix",
+    "Network",
     "Partitioned",
     "Run",
+    "Semijoin",
+    "Site",
     "Stream",
     "TimeSliced",
     "Writer",

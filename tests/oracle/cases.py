@@ -45,12 +45,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Condition:
-    """A conjunct: its SQL, and for a Python predicate the function and columns, of which the SQL is the twin."""
+    """A conjunct: its SQL, and for a Python predicate the function and columns, of which the SQL is the twin.
+
+    Such a function never raises; `promised` if the query says so.
+    """
 
     sql: str
     raising: bool = False
     function: Callable[..., Any] | None = None
     arguments: tuple[str, ...] = ()
+    promised: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _random_query(random_: random.Random, inputs: tuple[Input, ...]) -> Query:
         windows=windows,
         latenesses=tuple(random_.choice(LATENESSES) for _ in inputs),
         selection=() if random_.random() < 0.25 else _random_selection(random_, expressions, names),
-        strategy=_random_strategy(random_, len(inputs)),
+        strategy=_random_strategy(random_, names),
         portable=portable,
     )
 
@@ -171,7 +175,8 @@ def _python_condition(random_: random.Random, expressions: Expressions, left: st
     arguments = expressions.column(kind, [left]), expressions.column(kind, [right])
     if arguments[0] is None or arguments[1] is None:
         return None
-    return Condition(f"coalesce({twin.format(*arguments)}, false)", False, function, (arguments[0], arguments[1]))
+    sql, promised = f"coalesce({twin.format(*arguments)}, false)", random_.random() < 0.5
+    return Condition(sql, False, function, (arguments[0], arguments[1]), promised)
 
 
 def _interval_conditions(random_: random.Random, inputs: tuple[Input, ...]) -> list[Condition]:
@@ -221,8 +226,10 @@ def _random_selection(random_: random.Random, expressions: Expressions, names: l
     return tuple(chosen)
 
 
-def _random_strategy(random_: random.Random, streams: int) -> str:
-    sides = ", ".join(str(random_.randint(1, 3)) for _ in range(streams))
+def _random_strategy(random_: random.Random, names: list[str]) -> str:
+    streams = len(names)
+    sides = ", ".join(str(random_.randint(1, 3)) for _ in names)
+    slices = {name: random_.randint(1, 9) for name in names}
     return random_.choice(
         (
             "Auto()",
@@ -237,9 +244,13 @@ def _random_strategy(random_: random.Random, streams: int) -> str:
             f"TimeSliced(units={random_.randint(1, 4)})",
             "TimeSliced(units=3, slices=2, adapt='aggressive')",
             f"TimeSliced(units={random_.randint(2, 4)}, slicing='count')",
+            f"TimeSliced(units=4, slices={slices}, goal='throughput', adapt='passive')",
+            f"TimeSliced(units=3, interleave={random_.randint(2, 3)}, adapt='off')",
+            f"TimeSliced(units=3, slices={slices}, interleave=2, slicing='count', adapt='aggressive')",
             "AlignedRouting('3 seconds', units=3)",
+            f"AlignedRouting('20 seconds', units={random_.randint(1, 4)}, master={random_.choice(names)!r})",
             f"CoordinatedRouting({random_.randint(2, 3)})",
-            f"AlignedRouting('20 seconds', units={random_.randint(1, 4)}, master=None)",
+            "CoordinatedRouting(2, units=5)",
             *(("Biclique(shape='tree')", "Biclique(units=3, shape='tree')") if streams > 2 else ()),
             *(("Biclique(units=(3, 4), groups=(3, 2))", "Matrix(rows=2, columns=3)") if streams == 2 else ()),
         )

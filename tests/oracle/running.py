@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -36,18 +37,20 @@ def build(case: Case, query: Query, frames: Mapping[str, DataFrame], order: Sequ
         if condition.function is None:
             join = join.on(condition.sql)
         else:
-            join = join.on(braid.udf(condition.function, *condition.arguments))
+            join = join.on(braid.udf(condition.function, *condition.arguments, raises=not condition.promised))
     return join.select(*query.selection) if query.selection else join
 
 
 def with_strategy(join: braid.Join, text: str) -> braid.Join:
-    """The join under a strategy, or under Auto where that strategy needs an equality the query lacks."""
+    """The join under a strategy; where it cannot interleave, without that, and else under Auto."""
     chosen = eval(text, dict(STRATEGIES))
-    try:
-        chosen.layout(join.plan(), 2)
-    except StrategyError:
-        return join
-    return join.using(chosen)
+    for strategy in (chosen, replace(chosen, interleave=1)) if isinstance(chosen, braid.TimeSliced) else (chosen,):
+        try:
+            strategy.layout(join.plan(), 2)
+        except StrategyError:
+            continue
+        return join.using(strategy)
+    return join
 
 
 def write_batches(entry: Input, directory: Path) -> None:
@@ -93,7 +96,7 @@ def code_of(case: Case, query: Query) -> str:
             lines.append(f".on({condition.sql!r})")
         else:
             arguments = ", ".join(map(repr, condition.arguments))
-            lines.append(f".on(braid.udf({condition.function.__name__}, {arguments}))")
+            lines.append(f".on(braid.udf({condition.function.__name__}, {arguments}, raises={not condition.promised}))")
     if query.selection:
         lines.append(f".select({', '.join(map(repr, query.selection))})")
     return "\n".join([*lines, f".using(braid.{query.strategy})"])

@@ -58,6 +58,20 @@ def in_time_slices(spark: SparkSession) -> braid.Join:
     return query
 
 
+def at_sites(spark: SparkSession) -> braid.Join:
+    empty = spark.createDataFrame([], SCHEMA)
+    streams = [
+        braid.stream(name, empty, time="ts", window="1 minute", site=site)
+        for name, site in (("r", "eu"), ("s", "us"), ("t", "us"))
+    ]
+    plans = {
+        "r": [("s", "SM-S2"), ("t", "SM-D1")],
+        "s": [("t", "SP-D"), ("r", "SM-S1")],
+        "t": [("s", "SP-D"), ("r", "SM-D2")],
+    }
+    return braid.join(*streams).on("r.k = s.k AND s.x > t.x").using(braid.Semijoin(plans=plans))
+
+
 CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "equality": two("o.k = q.k"),
     "equality_across_types_with_band": two("o.k = q.big AND abs(o.x - q.x) <= 0.5"),
@@ -73,6 +87,7 @@ CASES: dict[str, Callable[[SparkSession], braid.Join]] = {
     "cross": two(None),
     "function": with_function,
     "time_slices": in_time_slices,
+    "three_at_sites": at_sites,
     "three_star": three("r.k = s.k AND s.k = t.k"),
     "three_chain": three("r.k = s.k AND s.big = t.big AND r.x > t.x"),
     "three_tree": tree("r.k = s.k AND s.big = t.big AND r.x > t.x"),

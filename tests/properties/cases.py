@@ -32,6 +32,7 @@ from braid.optimizer.strategies import (
     TimeSliced,
 )
 from braid.plan.logical import LogicalPlan
+from braid.plan.site_names import Site
 from braid.testing import (
     Draft,
     OracleStream,
@@ -41,6 +42,7 @@ from braid.testing import (
 from braid.testing.drafts import arrow_type
 from braid.testing.oracle import comparable
 from tests.properties.predicates import COLUMNS, Predicate, random_keys, random_predicates
+from tests.properties.sites import some_semijoins
 from tests.properties.slicing import some_slices
 
 HUGE = (2**62, -(2**62), 2**53 + 1)
@@ -50,6 +52,7 @@ TRICKY = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1e300, -1e300)
 PRICES = (10**10 - 1, 1 - 10**10, 10**9 + 5)
 AMOUNTS = (10**27, -(10**27), 10**27 + 500, 2**63, -(2**63), 2**64)
 Rows = dict[str, list[dict[str, Any]]]
+SITES = ("north", "south", "east")
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,9 @@ class Case:
                 idle_after_ms=stream.idle_after_ms,
                 window_rows=stream.window_rows,
                 max_ahead_us=stream.max_ahead_us,
+                site=Site(SITES[number % len(SITES)]),
             )
-            for stream in self.streams
+            for number, stream in enumerate(self.streams)
         }
         for predicate in self.predicates:
             draft.on(predicate.make(made))
@@ -159,7 +163,7 @@ def strategies(logical_plan: LogicalPlan, chance: random.Random) -> list[Strateg
     found += trees(logical_plan, chance)
     found.append(some_slices(logical_plan, chance))
     found.append(replace(some_slices(logical_plan, chance), slicing="count", adapt="aggressive"))
-    found += [aligned(logical_plan, chance), coordinated(logical_plan, chance)]
+    found += [aligned(logical_plan, chance), coordinated(logical_plan, chance), some_semijoins(chance)]
     if streams == 2:
         found.append(Matrix(chance.randint(1, 3), chance.randint(1, 3)))
     return found

@@ -35,7 +35,7 @@ from tests.properties.predicates import random_ranges
 from tests.properties.running import Results, run_restarted
 
 DECIDED = seeds(9000, 14)
-ARBITRARY = seeds(9100, 20)
+ARBITRARY = seeds(9100, 15)
 CRASHED = seeds(9200, 8)
 # Blocks of all times can be merged with each other.
 ONE_PERIOD = Biclique(archive=timedelta(seconds=1))

@@ -22,7 +22,7 @@ from braid.testing import FailingFiles, InjectedCrash, InlineQuery
 from tests.budget import seeds
 from tests.properties.aggregates import Asked, Row, batches_of, draft, random_aggregation, rows_of, values_of
 
-SEEDS = seeds(9000, 24)
+SEEDS = seeds(9000, 18)
 CRASHED = seeds(9100, 14)
 
 

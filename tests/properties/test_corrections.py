@@ -37,7 +37,7 @@ from tests.properties.corrections import (
     tables,
 )
 
-SEEDS = seeds(0, 40)
+SEEDS = seeds(0, 30)
 BATCHES = 7
 REASONS = ("were left out unless", "were left out where", "were stored without", "were kept for")
 

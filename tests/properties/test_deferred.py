@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from braid.control import compaction, merging
+from braid.control import compaction, keeping, merging
 from braid.control.idleness import SourceCheck
 from braid.control.memory import deferring
 from braid.control.memory.adapting import Decide
 from braid.control.memory.decisions import Decided, Nothing, Spill
 from braid.control.memory.groups import MemoryState
+from braid.control.memory.separating import Hidden
 from braid.control.ordering import Ordering
+from braid.engine.memory import disk
 from braid.engine.tasks import merge
-from braid.errors import StrategyError
+from braid.engine.tasks.worker import cache
+from braid.errors import CorruptStateError, StorageWarning, StrategyError
 from braid.optimizer.strategies import Biclique, Partitioned
+from braid.plan.memory import MemoryLimit
+from braid.state.blocks import BlockReader
 from braid.state.manifest import Manifest
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.expressions import equal
@@ -30,11 +36,12 @@ from tests.properties.cases import Case, make_keyed_case, results_of
 from tests.properties.grouped import pushing, some_groups, start
 from tests.properties.test_interleaving import distinct, emitted, last_values, logical, summed
 
-PUSHED = seeds(71_000, 24)
+PUSHED = seeds(71_000, 18)
 RESTARTED = seeds(72_000, 12)
 PARTLY = seeds(73_000, 8)
 SUMMED = seeds(74_000, 4)
 RETURNING = seeds(75_000, 6)
+FULL = seeds(76_000, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +73,26 @@ def drain(query: InlineQuery) -> int:
     return steps
 
 
+def check_apart(query: InlineQuery, progress: dict[str, Any]) -> None:
+    """No lookup has opened pushed rows: they are in blocks apart, a segment for each group, and other rows are not."""
+    manifest = query.steps.manifest
+    opened = progress["deferred"].get("openedRows", 0), progress["deferred"].get("openedBytes", 0)
+    assert opened == (0, 0)
+    pushed: Counter[int] = Counter()
+    for block in manifest.blocks:
+        hidden = {group for push in manifest.pushes if push.step > block.last_step for group in push.groups}
+        reader = BlockReader(query.checkpoint.files.map(f"{query.checkpoint.path}/blocks/{block.file}"), block.file)
+        for segment in reader.segments:
+            ranges = reader.ranges_of(segment)
+            assert ranges is not None
+            groups = set(ranges[0].tolist())
+            assert len(groups) == 1 and groups <= set(block.apart) if block.apart else not groups & hidden
+            pushed.update(dict.fromkeys(groups & hidden, segment.rows))
+    # What expires of pushed rows stays counted until they are cleaned up.
+    loads = () if manifest.groups is None else manifest.groups.loads
+    assert all(loads[group].pushed_rows >= rows for group, rows in pushed.items())
+
+
 def check(case: Case, got: Counter[tuple[Any, ...]]) -> None:
     missing, surplus = case.expected - got, got - case.expected
     assert got == case.expected, (case.describe(), missing.total(), surplus.total(), [*missing][:2], [*surplus][:2])
@@ -82,6 +109,7 @@ def test_pushed_groups_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> Non
         progress = query.run(batch, case.tables(batch))
         assert progress is not None
         deferred |= bool(progress["deferred"])
+        check_apart(query, progress)
         if chance.random() < 0.15:
             drain(query)
     found = results_of(case, query.published())
@@ -96,20 +124,64 @@ def test_pushed_groups_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> Non
 def test_a_clean_up_of_some_groups_leaves_the_others_deferred(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups are cleaned up one by one, between batches that push others."""
+    """One group of each unit is cleaned up, between batches that push others."""
     monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 1)
     chance, case = random.Random(seed), make_keyed_case(seed)
     clock = ManualClock(case.clock_ms[0])
     query = start(case, tmp_path, chance, clock, strategy=Partitioned(2, groups=6), memory=pushing(seed))
     for batch, now in enumerate(case.clock_ms):
         clock.now_ms = now
-        query.run(batch, case.tables(batch))
+        progress = query.run(batch, case.tables(batch))
+        assert progress is not None
+        check_apart(query, progress)
         owing = owing_groups(query)
         if owing and chance.random() < 0.6:
             query.steps.clean_up()
-            assert len(owing_groups(query)) == len(owing) - 1
+            units = query.steps.manifest.layout.group_units
+            assert len(owing_groups(query)) == len(owing) - len({units[group] for group in owing})
     drain(query)
     check(case, results_of(case, query.published()))
+
+
+def test_pushed_rows_are_not_read_before_their_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of pushed rows are taken away after each step: only the clean-up misses them."""
+    case, clock = make_keyed_case(71_003), ManualClock(0)
+    hidden = tmp_path / "elsewhere"
+    hidden.mkdir()
+    query = start(case, tmp_path, random.Random(0), clock, strategy=Partitioned(2, groups=6), memory=pushing(3))
+    taken: list[Path] = []
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        query.run(batch, case.tables(batch))
+        manifest = query.steps.manifest
+        for block in (block for block in manifest.blocks if Hidden(manifest.pushes).whole(block)):
+            path = Path(query.checkpoint.path, "blocks", block.file)
+            if path.exists():
+                path.rename(hidden / block.file)
+                taken.append(path)
+    # A worker that has a block open needs no file.
+    monkeypatch.setattr(cache, "_open_stores", type(cache._open_stores)())
+    assert taken
+    with pytest.raises(CorruptStateError, match="is missing"):
+        query.steps.clean_up()
+    for path in taken:
+        (hidden / path.name).rename(path)
+    drain(query)
+    check(case, results_of(case, query.published()))
+
+
+def test_rows_that_are_not_put_apart_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a push left rows where they are, lookups would open them, and progress would say so."""
+    monkeypatch.setattr(keeping, "separations", lambda *_: ())
+    case, clock = make_keyed_case(71_003), ManualClock(0)
+    query = start(case, tmp_path, random.Random(0), clock, strategy=Partitioned(2, groups=6), memory=pushing(3))
+    found = []
+    for batch, now in enumerate(case.clock_ms):
+        clock.now_ms = now
+        progress = query.run(batch, case.tables(batch))
+        found += [] if progress is None or not progress["deferred"] else [progress["deferred"]]
+    assert sum(record["openedRows"] for record in found) > 0
+    assert sum(record["openedBytes"] for record in found) > 0
 
 
 @pytest.mark.parametrize("seed", RETURNING)
@@ -133,6 +205,37 @@ def test_ticks_clean_up_what_memory_has_room_for_again(seed: int, tmp_path: Path
     drain(query)
     check(case, results_of(case, query.published()))
     assert ticks
+
+
+@pytest.mark.parametrize("seed", FULL)
+def test_deferred_results_are_found_before_the_disk_is_full(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "EARLY", 0.4)
+    case = make_keyed_case(seed)
+
+    def run(name: str, limit: int) -> tuple[int, int, Counter[tuple[Any, ...]]]:
+        """The largest size of the checkpoint, the steps without input, and the results."""
+        chance, clock, largest = random.Random(seed), ManualClock(case.clock_ms[0]), 0
+        limits = MemoryLimit(1 << 30, disk_bytes=limit)
+        given = {"strategy": Partitioned(2, groups=6), "memory": pushing(seed, 0.8), "limits": limits}
+        query = start(case, tmp_path / name, chance, clock, **given)
+        for batch, now in enumerate(case.clock_ms):
+            clock.now_ms = now
+            progress = query.run(batch, case.tables(batch))
+            largest = max(largest, 0 if progress is None else progress["memory"]["diskBytes"])
+        extra = query.steps.manifest.step + 1 - len(case.batches)
+        drain(query)
+        return largest, extra, results_of(case, query.published())
+
+    largest, extra, found = run("free", 1 << 30)
+    assert extra == 0
+    check(case, found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StorageWarning)  # that the limit is near is what is tested
+        _, extra, found = run("full", 2 * largest)
+    assert extra > 0
+    check(case, found)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "totals"])

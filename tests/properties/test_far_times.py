@@ -27,7 +27,7 @@ from tests.properties.running import explain
 from tests.properties.test_ordered import POLICIES, ordered_case, outlive
 from tests.properties.test_ordered_aggregates import Expected, Rows, random_batches, some_strategy, tables_of
 
-PLAIN = seeds(31_000, 24)
+PLAIN = seeds(31_000, 18)
 ORDERED = seeds(32_000, 12)
 SUMMED = seeds(34_000, 12)
 COUNTED = seeds(33_000, 8)

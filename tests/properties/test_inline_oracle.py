@@ -22,10 +22,10 @@ from tests.budget import seeds
 from tests.properties.cases import make_case, results_of, same_columns, some_exchange, strategies
 from tests.properties.running import explain, run, run_restarted
 
-PLAIN = seeds(0, 60)
+PLAIN = seeds(0, 45)
 VARIED = seeds(1000, 8)
 RESTARTED = seeds(2000, 14)
-CRAMPED = seeds(4000, 20)
+CRAMPED = seeds(4000, 15)
 REMOTE = seeds(8000, 6)
 UNCUT = seeds(3000, 12)
 

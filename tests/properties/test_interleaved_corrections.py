@@ -18,7 +18,7 @@ from tests.budget import seeds
 from tests.properties.corrections import Corrected, correct, read, some_batches, some_predicates, tables
 from tests.properties.test_corrections import BATCHES, Life, continued
 
-SEEDS = seeds(35_000, 24)
+SEEDS = seeds(35_000, 18)
 
 
 class InterleavedLife(Life):

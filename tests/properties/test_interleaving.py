@@ -27,9 +27,9 @@ from tests.properties.cases import Case, interleaved, make_case, results_of, som
 from tests.properties.predicates import COLUMNS
 from tests.properties.test_ordered import check, oracle, ordered_case, times_of
 
-PLAIN = seeds(31_000, 24)
-RESTARTED = seeds(32_000, 16)
-ORDERED = seeds(33_000, 20)
+PLAIN = seeds(31_000, 18)
+RESTARTED = seeds(32_000, 12)
+ORDERED = seeds(33_000, 15)
 AGGREGATED = seeds(34_000, 12)
 # Two streams in one of ten cases, which have one round only.
 SHARES = (10, 40, 30, 20)

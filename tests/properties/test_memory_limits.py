@@ -22,9 +22,9 @@ from braid.testing.failing import FailingFiles, InjectedCrash
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies
 
-LIMITED = seeds(64_000, 40)
-RESTARTED = seeds(65_000, 20)
-CRASHED = seeds(66_000, 20)
+LIMITED = seeds(64_000, 30)
+RESTARTED = seeds(65_000, 15)
+CRASHED = seeds(66_000, 15)
 REMOTE = seeds(67_000, 6)
 
 # From less than a row to more than all rows: a worker keeps nothing, some or all of its segments.

@@ -22,9 +22,9 @@ from tests.budget import seeds
 from tests.oracle.ordering import Releases
 from tests.properties.cases import Case, make_case, results_of, some_exchange, strategies
 
-PLAIN = seeds(11_000, 24)
-CRASHED = seeds(12_000, 20)
-ROW_BASED = seeds(14_000, 16)
+PLAIN = seeds(11_000, 18)
+CRASHED = seeds(12_000, 15)
+ROW_BASED = seeds(14_000, 12)
 LONG = seeds(15_000, 12)
 CRAMPED = seeds(13_000, 12)
 POLICIES = (Ordering("sync-filter", 0.3), Ordering("filter-order", 0.3), Ordering("adaptive", 0.3))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from benchmarks.memory import ROWS, UNITS, sampled
+import pytest
+
+from benchmarks.memory.measuring import sampled
+from benchmarks.memory.scenarios import UNITS
 
 LIMIT = 12 << 20
 TIMES = 5
 
 
-def test_a_worker_never_holds_more_than_its_limit_and_a_tenth() -> None:
-    """Mapped state and anonymous memory, every 20 ms where the machine allows it, merges included."""
-    found = sampled(LIMIT, "partitioned", TIMES * LIMIT * UNITS)
-    assert found["samples"] > 50
-    assert found["largest"] <= 1.1 * LIMIT * UNITS, found
-    # Of each stream one of a hundred rows has a partner in its own step, and one in the step before.
-    assert found["results"] == (found["steps"] - 1) * 2 * ROWS // 100
+@pytest.mark.parametrize("scenario", ["partitioned", "lazy-disk"])
+def test_a_worker_never_holds_more_than_its_limit_and_a_tenth(scenario: str) -> None:
+    """Mapped state and anonymous memory, merges, pushes and clean-ups included."""
+    found = sampled("process", scenario, LIMIT, TIMES * LIMIT * UNITS)
+    assert found["per_second"] >= 20
+    assert found["largest"] <= 1.1 * LIMIT * found["units"], found
+    assert found["results"] == found["expected"]
+    assert found["openedBytes"] == 0
+    assert (found["cleanUps"] > 0) == (scenario == "lazy-disk")

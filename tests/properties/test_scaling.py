@@ -20,7 +20,7 @@ from braid.testing.expressions import equal, less_or_equal
 from tests.budget import seeds
 from tests.properties.cases import some_exchange
 
-SEEDS = seeds(9200, 16)
+SEEDS = seeds(9200, 12)
 CRASHED = seeds(9300, 8)
 
 Batches = list[dict[str, pa.Table]]

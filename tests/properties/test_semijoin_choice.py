@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from braid.optimizer.semijoins.network import Link
+from experiments.semijoin.simulated_sites import SITES, Row, Setting, Sites
 from tests.budget import scaled
-from tests.properties.semijoin_sites import SITES, Row, Setting, Sites
 from tests.properties.test_semijoin_costs import TICKS, Case, predict
 
 INTERVAL, BATCHES, ATTRIBUTE_BYTES = 100, 80, 5

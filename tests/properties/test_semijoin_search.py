@@ -11,9 +11,10 @@ import pytest
 
 from braid.optimizer.semijoins.join_graphs import JoinGraph, chain, cycle, full, star
 from braid.optimizer.semijoins.network import Link, Network
-from braid.optimizer.semijoins.plans import Algorithm, HeadSequence, PlanStep, SemijoinPlan, plan_of
+from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, SemijoinPlan, plan_of
 from braid.optimizer.semijoins.search import CostModel, exhaustive_plan, greedy_plan, plan_seconds, sequence_seconds
 from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics
+from braid.plan.sites import Algorithm
 from tests.budget import scaled, seeds
 
 Shape = Callable[[Sequence[str]], frozenset[frozenset[str]]]

@@ -16,11 +16,12 @@ import pytest
 
 from braid.optimizer.semijoins.join_graphs import JoinGraph, full
 from braid.optimizer.semijoins.network import Link, Network
-from braid.optimizer.semijoins.plans import Algorithm, HeadSequence, PlanStep
+from braid.optimizer.semijoins.plans import HeadSequence, PlanStep
 from braid.optimizer.semijoins.search import CostModel, sequence_seconds
 from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics
+from braid.plan.sites import Algorithm
+from experiments.semijoin.simulated_sites import SITES, Row, Setting, Sites
 from tests.budget import scaled, seeds
-from tests.properties.semijoin_sites import SITES, Row, Setting, Sites
 
 TICKS = 1000  # a second
 LINK = Link("1 Mbps", "25 ms")

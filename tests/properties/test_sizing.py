@@ -16,7 +16,7 @@ from braid.testing.expressions import constant, equal, within
 from tests.budget import seeds
 from tests.properties.cases import make_case, results_of, some_exchange
 
-SEEDS = seeds(9700, 24)
+SEEDS = seeds(9700, 18)
 STEP_US = 1_000_000
 
 

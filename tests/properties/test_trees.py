@@ -28,9 +28,9 @@ from tests.properties.running import explain, run, run_restarted
 from tests.properties.test_inline_oracle import CRAMPING
 from tests.properties.test_ordered import POLICIES, check, oracle, ordered_case
 
-PLAIN = seeds(11_000, 20)
+PLAIN = seeds(11_000, 15)
 CRAMPED = seeds(12_000, 12)
-ORDERED = seeds(15_000, 16)
+ORDERED = seeds(15_000, 12)
 MANY = (0, 60, 40)
 CHANGED = seeds(13_000, 12)
 

@@ -164,3 +164,12 @@ def test_a_query_that_was_planned_for_another_record_is_not_started(tmp_path: Pa
     checkpoint.write_query({"id": mine.id, **record}, mine.number)
     with pytest.raises(RestartError, match="another query was started on it at the same moment"):
         settle(mine, find, checkpoint)
+
+
+def test_a_refused_change_says_what_may_change(tmp_path: Path) -> None:
+    begun(tmp_path)
+    with pytest.raises(RestartError) as caught:
+        InlineQuery(logical_plan(strict=True), str(tmp_path))
+    allowed, _ = caught.value.hint.split(" may change; the rest may not.")
+    for name in ("Strategy", "units", "interleave", "memory limit", "policy", "trigger", "retention", "sink options"):
+        assert name in allowed

@@ -1,4 +1,4 @@
-"""Crashes while time slices are redistributed, moved and cut: published files hold each result of the oracle once."""
+"""Crashes while time slices are redistributed, moved and cut, and rings change: each result of the oracle, once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braid.state.files import LocalFiles
 from braid.testing import FailingFiles
 from tests.budget import seeds
 from tests.properties.cases import Case, make_case
-from tests.properties.slicing import adapt_often
+from tests.properties.slicing import adapt_often, change_rings_often
 from tests.recovery.test_inline_recovery import MOMENTS, Drill
 
 KINDS: tuple[tuple[SlicingKind, Adapt], ...] = (("time", "passive"), ("time", "aggressive"), ("count", "aggressive"))
@@ -37,6 +37,28 @@ def drill(case: Case, directory: Path, slicing: SlicingKind, adapt: Adapt, chanc
     slices = {stream.name: 1 + number for number, stream in enumerate(case.streams)}
     strategy = TimeSliced(3, slices, slicing=slicing, adapt=adapt)
     return Drill(case, directory, chance, changing=False, strategy=strategy)
+
+
+@pytest.mark.parametrize("adapt", ["passive", "aggressive"])
+@pytest.mark.parametrize("seed", seeds(44_100, 1))
+def test_a_crash_at_any_write_while_rings_change_loses_and_repeats_nothing(
+    seed: int, adapt: Adapt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step has other rings, by what the manifest before it says; a replay has those of the delta record."""
+    change_rings_often(monkeypatch)
+    case = make_case(seed, small=True, shares=(0, 100, 0))
+    counted, strategy = FailingFiles(LocalFiles()), TimeSliced(3, interleave=2, adapt=adapt)
+    whole = Drill(case, tmp_path / "whole", random.Random(seed), changing=False, strategy=strategy)
+    assert whole.attempt(counted)
+    whole.check()
+    manifest = Checkpoint(LocalFiles(), f"{whole.directory}/checkpoint").last_manifest()
+    assert manifest is not None
+    assert manifest.layout.epoch > 1, "rings have changed"
+    for at in range(1, counted.operations + 1):
+        crashed = Drill(case, tmp_path / str(at), random.Random(at), changing=False, strategy=strategy)
+        assert not crashed.attempt(FailingFiles(LocalFiles(), at, MOMENTS[at % 2]))
+        assert crashed.attempt(FailingFiles(LocalFiles()))
+        crashed.check()
 
 
 @pytest.mark.parametrize(("slicing", "adapt"), KINDS)

@@ -24,7 +24,7 @@ from tests.properties.cases import Case, make_case, results_of, some_exchange
 from tests.recovery.many_slots import as_with_many_slots
 
 PER_TEST = 40
-SEEDS = seeds(9000, 320)
+SEEDS = seeds(9000, 240)
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -53,17 +54,19 @@ def test_the_status_follows_a_run(
 
 
 def slow_pair(left: pa.Array, right: pa.Array) -> np.ndarray:
-    """Keeps a task busy for a while."""
-    time.sleep(3)
+    """Keeps a task busy for a while: a millisecond a pair."""
+    time.sleep(len(left) / 1000)
     return np.ones(len(left), bool)
 
 
 def test_a_long_step_says_how_far_it_is(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    """One slot has all 4,000 pairs: its only task says how many of them are done."""
     feeds = {name: Feed(spark, tmp_path / "input" / name, "ts timestamp, k int") for name in "fw"}
-    for feed in feeds.values():
-        feed.add((at(1), 1))
+    feeds["f"].add(*((at(1), number) for number in range(40)))
+    feeds["w"].add(*((at(1), number) for number in range(100)))
     streams = [braid.stream(name, feed.stream, time="ts", window="1 minute") for name, feed in feeds.items()]
     query = braid.join(*streams).on(braid.udf(slow_pair, "f.k", "w.k")).select("f.ts AS f", "w.ts AS w")
+    query = query.using(braid.TimeSliced(1))
     writer = query.writeStream.option("path", str(place.output)).option("checkpointLocation", str(place.checkpoint))
     run = writer.trigger(availableNow=True).start()
     seen = []
@@ -75,4 +78,10 @@ def test_a_long_step_says_how_far_it_is(spark: SparkSession, place: Place, tmp_p
     assert max(job["seconds"] for job in probing) > 1
     assert any(job["tasks"] and job["tasksDone"] <= job["tasks"] for job in probing)
     assert any("running step 0 (probe" in status["message"] for status in seen)
+    tasks = {job["tasks"] for job in probing if job["tasks"]}
+    shares = [job["share"] * max(tasks) - job["tasksDone"] for job in probing if job["share"] is not None]
+    assert len(set(shares)) > 1, "at least two notes in more than three seconds"
+    assert all(later > earlier - 0.01 for earlier, later in pairwise(shares))
+    assert 0 < shares[0] < shares[-1] < 1
+    assert not list((place.checkpoint / "progress").iterdir())
     assert run.status["running"] is None

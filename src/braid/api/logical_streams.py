@@ -29,6 +29,7 @@ def logical_stream(number: int, stream: Stream, never_late: bool) -> LogicalStre
         lateness_us=lateness_us,
         idle_after_ms=stream.idle_after_ms,
         max_ahead_us=stream.max_ahead_us,
+        site=stream.site,
     )
 
 

@@ -17,6 +17,7 @@ from braid.api.types import stream_problem
 from braid.api.windows import LastRows, Unbounded, Window, read_limit, read_window
 from braid.errors import StreamError, WatermarkWarning
 from braid.plan.durations import duration_us
+from braid.plan.site_names import Site, site_of
 from braid.spark.session import read_settings, require_classic
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,6 +35,7 @@ class Stream:
     lateness_given: bool
     idle_after_ms: int | None
     max_ahead_us: int | None
+    site: Site | None = None
 
     def __repr__(self) -> str:
         return f"Stream({self.name!r}, time {self.time}, window {self.window.describe()})"
@@ -55,12 +57,14 @@ def stream(
     lateness: str | timedelta | Unbounded | None = None,
     idle_after: str | timedelta | None = None,
     max_ahead: str | timedelta | Unbounded | None = None,
+    site: str | Site | None = None,
 ) -> Stream:
     """Name a DataFrame as an input of a join.
 
     `time` is its event-time column, `window` how long its rows are joined, `lateness` how far behind its newest row
     a row may arrive, `idle_after` how long it may be silent before the others stop waiting for it,
-    `max_ahead` how far ahead of the clock the event time of a row may be.
+    `max_ahead` how far ahead of the clock the event time of a row may be, `site` where its rows arise: a name, or a
+    `braid.Site`, for the strategy `Semijoin`.
     """
     _check_name(name)
     require_classic(name, df)
@@ -77,6 +81,7 @@ def stream(
         lateness_given=lateness is not None,
         idle_after_ms=None if idle_us is None else max(1, idle_us // 1000),
         max_ahead_us=None if max_ahead is None else read_limit(name, "max_ahead", max_ahead),
+        site=None if site is None else site_of(site),
     )
 
 

@@ -38,6 +38,7 @@ class Totals:
         self.late = 0
         self.steps = 0
         self.long_step = ""
+        self.share_of_step: float | None = None
         self._began = self._newest = time.monotonic()
 
     def add(self, progress: dict[str, Any]) -> None:
@@ -52,7 +53,9 @@ class Totals:
     def watch(self, status: dict[str, Any]) -> None:
         """Take note of a job that has been running for more than a second."""
         running = status["running"]
-        self.long_step = status["message"] if running is not None and running["seconds"] > LONG_SECONDS else ""
+        is_long = running is not None and running["seconds"] > LONG_SECONDS
+        self.long_step = status["message"] if is_long else ""
+        self.share_of_step = running["share"] if is_long else None
 
     @property
     def seconds(self) -> float:
@@ -86,7 +89,13 @@ class LiveView:
             ProgressBar(total=totals.planned_rows, completed=min(totals.rows, totals.planned_rows), width=24),
             Text(f"{totals.rows:,} rows, {totals.results:,} results, {totals.rows_per_second:,.0f} rows/s"),
         )
-        return Group(far, Text(totals.long_step, style="dim")) if totals.long_step else far
+        if not totals.long_step:
+            return far
+        long_step = Table.grid(padding=(0, 2))
+        share = totals.share_of_step
+        bar = [] if share is None else [ProgressBar(total=1.0, completed=share, width=24)]
+        long_step.add_row(*bar, Text(totals.long_step, style="dim"))
+        return Group(far, long_step)
 
 
 def encounters_table(pairs: Any) -> Table:

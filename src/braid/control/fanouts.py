@@ -17,7 +17,7 @@ JoinOrders = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class LookupCounts:
-    """What a task observed of the lookups of `stream` by rows of `delta_stream`.
+    """What a task observed of the lookups of `stream` by rows of `delta_stream`; `seconds` are those of comparing.
 
     The lookups among rows that earlier steps had admitted are also counted apart: their seconds and compared pairs.
     """
@@ -27,6 +27,7 @@ class LookupCounts:
     probes: int
     compared: int
     matched: int
+    seconds: float
     earlier_seconds: float
     earlier_compared: int
 

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from braid.control.compaction import Compaction
+from braid.control.memory.separating import Hidden, returns, separations
 from braid.control.merging import due_merges, due_moves, latest, oldest_useful, reassignments
 from braid.control.slicing.terms import interval_of, oldest_watermarks
 from braid.control.watermarks import lookup_marks
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
-from braid.state.manifest import Block, Manifest, Merge
+from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
 
 Marks = tuple[int | None, ...]
 
 
 def split_expired(plan: JoinPlan, manifest: Manifest, watermarks: Marks) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
     """The blocks that may still be needed under these watermarks, and those that are not."""
-    marks, outranked = useful_marks(manifest, watermarks), outranked_below(manifest)
     limits: dict[int, int | None] = {}
     live: list[Block] = []
     expired: list[Block] = []
     for block in manifest.blocks:
         if block.stream not in limits:
-            limits[block.stream] = latest(oldest_useful(plan, block.stream, marks), outranked.get(block.stream))
+            limits[block.stream] = departed_below(plan, manifest, watermarks, block.stream)
         limit = limits[block.stream]
         (live if block.buffered or limit is None or block.max_time >= limit else expired).append(block)
     return tuple(live), tuple(expired)
+
+
+def departed_below(plan: JoinPlan, manifest: Manifest, watermarks: Marks, stream: int) -> int | None:
+    """The time below which no row of a stream or intermediate result is needed; None if every row may be."""
+    useful = oldest_useful(plan, stream, useful_marks(manifest, watermarks))
+    return latest(useful, outranked_below(manifest).get(stream))
 
 
 def decide_rewrites(
@@ -36,20 +44,26 @@ def decide_rewrites(
     layouts: Sequence[Layout],
     watermarks: Marks,
     slots: int,
+    hidden: Hidden | None = None,
 ) -> tuple[Merge, ...]:
-    """The blocks to rewrite: those that move to another layout, and small ones that are merged.
+    """The blocks to rewrite: those that move to another layout, or are no longer apart, and small ones that are merged.
 
     Rows that were stored for other keys or sort orders are not merged: their layout says how they are sorted. Nor are
-    blocks that an unfinished term separates.
+    blocks that an unfinished term separates. `hidden` rows are those of the manifest's pushes, unless given.
     """
-    marks = useful_marks(manifest, watermarks)
-    unfinished = continued_merges(manifest, live, layouts)
+    marks, hidden = useful_marks(manifest, watermarks), hidden or Hidden(manifest.pushes)
+    unfinished = continued_merges(manifest, live, layouts, hidden)
     being_rewritten = {file for begun in unfinished for file in begun.files}
-    moves = due_moves(plan, [block for block in live if block.file not in being_rewritten], layouts, marks)
+    free = [block for block in live if block.file not in being_rewritten]
+    moves = returns(hidden, free, layouts, partial(oldest_useful, plan, watermarks=marks))
+    being_rewritten |= {file for move in moves for file in move.files}
+    apart = {block.file: hidden.groups(block) for block in live}
+    for move in due_moves(plan, [block for block in free if block.file not in being_rewritten], layouts, marks):
+        moves.append(replace(move, apart=apart[move.files[0]]))
     being_rewritten |= {file for move in moves for file in move.files}
     alike = _alike(layouts)
-    others = [block for block in live if block.file not in being_rewritten and block.epoch in alike]
-    interval = interval_of(manifest.terms, manifest.pushes)
+    others = [b for b in live if b.file not in being_rewritten and b.epoch in alike and not b.apart]
+    interval = interval_of(manifest.terms)
     compaction = Compaction(manifest, live, layouts, len(plan.streams), slots, interval)
     archive, outranked = layouts[-1].archive_us, outranked_below(manifest)
     reassigned = reassignments(layouts)
@@ -57,18 +71,31 @@ def decide_rewrites(
     return compaction.choose(unfinished, moves, merges)
 
 
-def continued_merges(manifest: Manifest, live: Sequence[Block], layouts: Sequence[Layout]) -> tuple[Merge, ...]:
+def put_apart(
+    plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, live: Sequence[Block], layouts: Sequence[Layout]
+) -> tuple[Merge, ...]:
+    """The merges that put the rows of the groups apart that a step pushes, before its lookups."""
+    marks = useful_marks(manifest, delta.watermarks)
+    return separations(delta.pushed, live, layouts, partial(oldest_useful, plan, watermarks=marks))
+
+
+def continued_merges(
+    manifest: Manifest, live: Sequence[Block], layouts: Sequence[Layout], hidden: Hidden | None = None
+) -> tuple[Merge, ...]:
     """The unfinished merges that can be continued; the others are given up, and their parts dropped.
 
-    A merge ends without result if one of its blocks expires, if the stored order changes, if the layout that its
-    rows move to is replaced, or if other units own its partition groups.
+    A merge ends without result if one of its blocks expires or is rewritten otherwise, if the stored order changes, if
+    the layout that its rows move to is replaced, if other units own its partition groups, or if what is `hidden` of its
+    blocks has changed.
     """
-    files, newest = {block.file for block in live}, layouts[-1].epoch
-    alike = _alike(layouts) - reassignments(layouts).keys()
+    blocks, newest = {block.file: block for block in live}, layouts[-1].epoch
+    alike, hidden = _alike(layouts) - reassignments(layouts).keys(), hidden or Hidden(manifest.pushes)
     return tuple(
         begun
         for begun in manifest.unfinished
-        if files.issuperset(begun.files) and (begun.epoch in alike if begun.into is None else begun.into == newest)
+        if blocks.keys() >= set(begun.files)
+        and (begun.epoch in alike if begun.into is None else begun.into == newest)
+        and all(hidden.groups(blocks[file]) == begun.apart for file in begun.files)
     )
 
 

@@ -12,7 +12,8 @@ from braid.control.ranging import decide_ranges
 from braid.control.sizing import resize
 from braid.control.skew import decide_groups
 from braid.control.slicing.balancing import MAX_LIVE_EPOCHS, decide_balance
-from braid.control.slicing.scaling import describe_scaling, is_continued, on_units
+from braid.control.slicing.lengths import decide_lengths
+from braid.control.slicing.scaling import continued, describe_scaling, is_continued, on_units
 from braid.control.slicing.smoothing import smooth_slices
 from braid.control.watermarks import has_filled
 from braid.errors import StrategyError
@@ -61,7 +62,7 @@ def next_layout(
     if chosen.tree is not None and newest.tree is not None:
         chosen = replace(chosen, tree=newest.tree)
     if is_continued(newest, chosen, elasticity is not None):
-        layout = replace(chosen.resliced(newest.slices), epoch=newest.epoch, units=newest.units)
+        layout = continued(newest, chosen, elasticity is not None)
         return _sliced(plan, manifest, layout, elasticity, now_ms)
     base = chosen.adapted_as(newest, elasticity is not None) if newest.started_by(chosen) else chosen
     continues = newest.same_as(base) if elasticity is None else newest.scaled_from(base)
@@ -96,14 +97,20 @@ def _with_groups(plan: JoinPlan, manifest: Manifest, newest: Layout, decide: Dec
 
 
 def _sliced(plan: JoinPlan, manifest: Manifest, newest: Layout, elasticity: Elasticity | None, now_ms: int) -> Spread:
-    """The layout with slices on other units or redistributed, in a new epoch, or cut again by the density of rows."""
-    spread = Spread(newest, (), (), manifest.checked_ms)
+    """The layout with slices on other units or redistributed, in a new epoch, or cut again by the density of rows.
+
+    An elastic query has as many units as its rows need: all of them are in its rings.
+    """
+    spread, names = Spread(newest, (), (), manifest.checked_ms), [stream.name for stream in plan.streams]
     if elasticity is not None:
         spread = _scaled_slices(plan, manifest, newest, elasticity, now_ms)
+    elif (rings := decide_lengths(plan, manifest, newest)) is not None:
+        layout = replace(rings.layout, epoch=newest.epoch + 1)
+        spread = replace(spread, layout=layout, adaptations=(rings.describe(names),))
     balancing = decide_balance(plan, manifest, newest) if spread.layout.epoch == newest.epoch else None
     if balancing is not None:
-        adaptation = balancing.describe([stream.name for stream in plan.streams])
-        spread = replace(spread, layout=replace(balancing.layout, epoch=newest.epoch + 1), adaptations=(adaptation,))
+        layout = replace(balancing.layout, epoch=newest.epoch + 1)
+        spread = replace(spread, layout=layout, adaptations=(balancing.describe(names),))
     layout, changes = smooth_slices(plan, manifest, spread.layout)
     return replace(spread, layout=layout, adaptations=(*spread.adaptations, *changes))
 

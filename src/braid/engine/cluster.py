@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from braid.engine.commands import Command, IngestCommand, ProbeCommand
-from braid.engine.reports import IngestReport, SlotReport
+from braid.engine.commands import Command, IngestCommand, ProbeCommand, SiteCommand
+from braid.engine.reports import IngestReport, SiteReport, SlotReport
 from braid.plan.layout import Layout
 
 R = TypeVar("R", bound=SlotReport)
@@ -36,6 +36,13 @@ class Cluster(Protocol):
 
     def run(self, command: Command[R]) -> list[R]:
         """Run a job with one task per slot: one report per slot."""
+        ...
+
+    def converse(self, command: SiteCommand, rounds: int) -> list[SiteReport]:
+        """Run rounds of messages between slots: a report of every slot with a unit, for every round.
+
+        The task of a slot receives what the tasks of the round before sent to it.
+        """
         ...
 
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:

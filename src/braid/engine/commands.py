@@ -18,15 +18,19 @@ from braid.engine.reports import (
     RankReport,
     ReleaseReport,
     RoundsReport,
+    SiteReport,
     TaskReport,
 )
 from braid.engine.row_ids import RowIds
 from braid.placement.admission import ALWAYS, NEVER, Admission
+from braid.placement.sites import slots_of_sites
 from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
+from braid.plan.sites import Copy, SiteSequence
 from braid.state.manifest import AggregateState, Block, Merge
 from braid.state.observed.groups import Push
 from braid.state.order_state import RankIndexFile
+from braid.state.site_state import TupleFiles
 
 PROPERTY = "braid.command"
 
@@ -95,8 +99,10 @@ class ProbeCommand(Command[ProbeReport]):
     slot reads the rows of its units in the ingest files of `gathers`, and stores them as its own block. `exchanged` are
     the files of the previous round; `admission` says which rows start and what they see; `sort_orders` says how rows
     are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `visits` are the copies that are
-    looked up, where a step has chosen them; `pushes` say which parts of partition groups are. `watched`: note the calls
-    of users' functions, in a job that is retried because a worker died.
+    looked up, where a step has chosen them; `pushes` say which parts of partition groups are. As many `merges` as there
+    are `separations`, those with the lowest numbers, put pushed rows apart before the lookups of the first job; the
+    others follow those of the last. `watched`: note the calls of users' functions, in a job that is retried because a
+    worker died.
     """
 
     reports = ProbeReport
@@ -118,6 +124,7 @@ class ProbeCommand(Command[ProbeReport]):
     aggregate_parts: int = 0
     watched: bool = False
     pushes: tuple[Push, ...] = ()
+    separations: int = 0
 
     @property
     def rounds(self) -> int:
@@ -140,6 +147,16 @@ class ProbeCommand(Command[ProbeReport]):
         return self.sort_orders[number] if number < len(self.sort_orders) else SortOrder()
 
     @property
+    def separating(self) -> tuple[Merge, ...]:
+        """The merges that run before the lookups."""
+        return tuple(merge for merge in self.merges if merge.number < self.separations)
+
+    @property
+    def following(self) -> tuple[Merge, ...]:
+        """The merges that run after the lookups."""
+        return tuple(merge for merge in self.merges if merge.number >= self.separations)
+
+    @property
     def is_last(self) -> bool:
         """Whether no probe job follows."""
         return self.last_round == self.rounds - 1
@@ -159,6 +176,73 @@ class RoundsCommand(Command[RoundsReport]):
 
     def watching(self) -> Self:
         return replace(self, probes=tuple(probe.watching() for probe in self.probes))
+
+
+@dataclass(frozen=True)
+class SiteCommand(Command[SiteReport]):
+    """Run the rounds of a step between sites: `sequences` for the new rows of every stream, with these `copies`.
+
+    `common` is a probe command without blocks; `starting` are ingest files, of which every unit takes its rows. A slot
+    has the `blocks` of its units, their `tables` of partial tuples, and what they are to gather and to merge. Rows of a
+    stream from `departed_before` up to `departed_until` leave the counts of copies; they may be in `expired` blocks,
+    which no row looks up any more. Messages are also counted as if they were sent every `interval_us` of event time.
+    A site with storage of its own `removes` what is `unneeded` there, and after a start all that is not `named`.
+    """
+
+    reports = SiteReport
+    step: int
+    run: str
+    common: ProbeCommand
+    sequences: tuple[SiteSequence, ...]
+    copies: tuple[Copy, ...]
+    starting: tuple[Block, ...]
+    departed_before: tuple[int | None, ...]
+    departed_until: tuple[int | None, ...]
+    interval_us: int
+    blocks: tuple[Block, ...] = ()
+    expired: tuple[Block, ...] = ()
+    tables: tuple[TupleFiles, ...] = ()
+    gathers: tuple[Merge, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    removes: bool = False
+    unneeded: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return self.common.layouts[-1]
+
+    @property
+    def probe(self) -> ProbeCommand:
+        """The probe command of a slot."""
+        blocks = (*self.blocks, *self.starting)
+        return replace(self.common, blocks=blocks, gathers=self.gathers, merges=self.merges)
+
+    def divide(self, slots: int) -> list[Self]:
+        """A slot gets what concerns its units; blocks of other layouts, whose rows move, concern every slot."""
+        newest = self.layout.epoch
+        slot_of_unit = [rank % slots for rank in slots_of_sites(self.layout)]
+        blocks, expired = ([list[Block]() for _ in range(slots)] for _ in range(2))
+        for into, given in ((blocks, self.blocks), (expired, self.expired)):
+            for block in given:
+                known = block.units if block.epoch == newest else None
+                for slot in range(slots) if known is None else {slot_of_unit[unit] for unit in known}:
+                    into[slot].append(block)
+        units = {block.file: block.units for block in self.blocks}
+        merges = [list[Merge]() for _ in range(slots)]
+        for merge in self.merges:
+            for slot in {slot_of_unit[unit] for unit in units[merge.files[0]] or ()}:
+                merges[slot].append(merge)
+        return [
+            replace(
+                self,
+                blocks=tuple(blocks[slot]),
+                expired=tuple(expired[slot]),
+                tables=tuple(table for table in self.tables if slot_of_unit[table.unit] == slot),
+                merges=tuple(merges[slot]),
+            )
+            for slot in range(slots)
+        ]
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ def compacted_by(merges: Sequence[Merge], reports: Sequence[ProbeReport]) -> Com
     written: dict[int, list[Block]] = defaultdict(list)
     for report in reports:
         for merged in report.merged:
-            if merged.block is not None:
-                written[merged.number].append(merged.block)
+            written[merged.number] += [block for block in (merged.block, merged.apart) if block is not None]
     blocks: list[Block] = []
     unfinished: list[Merge] = []
     unneeded: set[str] = set()

@@ -20,8 +20,10 @@ from braid.engine.commands import IngestCommand
 from braid.engine.ordered.keeper import admission_of, arrival_logs_of, arrivals_of
 from braid.engine.reports import IngestReport
 from braid.engine.row_ids import RowIds
+from braid.engine.sites.ingest import ingest_sent
 from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.paths import access_paths, sampled_expressions
+from braid.optimizer.semijoins.choice import ChooseSequences
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.placement.covering import decide_covers
@@ -78,9 +80,16 @@ def ingest_command(plan: JoinPlan, manifest: Manifest, run: str, start: Start, t
 
 
 def delta_of(
-    plan: JoinPlan, manifest: Manifest, run: str, start: Start, decision: OrderDecision | None, reports: Reports
+    plan: JoinPlan,
+    manifest: Manifest,
+    run: str,
+    start: Start,
+    decision: OrderDecision | None,
+    reports: Reports,
+    choose: ChooseSequences | None = None,
 ) -> DeltaRecord:
     """The record of the step after `manifest`, from the reports of its ingest tasks."""
+    start = start if any(report.block is not None for report in reports) else _without_push(start, manifest)
     step, ingested = manifest.step + 1, start.spread.layout
     samples = _number_samples(plan, manifest, ingested, reports)
     layout, chosen = _first_ranges(plan, manifest, ingested, samples)
@@ -103,17 +112,7 @@ def delta_of(
         late_files=_late_moves(plan, reports, step, start.now_ms),
         next_row_id=start.row_ids.first_after(report.rows for report in reports),
         ingest=tuple(sum((r.usage for r in reports if r.stream == s.number), Usage()) for s in plan.streams),
-        adaptations=(
-            *start.spread.adaptations,
-            *chosen,
-            *paths.adaptations,
-            *(() if decision is None else decision.adaptations),
-        ),
-        memory=start.spread.memory,
-        pushed=start.spread.pushed,
-        sample_ends=start.spread.sample_ends,
-        pressures=start.spread.pressures,
-        checked_ms=start.spread.checked_ms,
+        adaptations=(*start.spread.adaptations, *chosen, *paths.adaptations, *_adaptations(decision)),
         key_counts=_key_counts(plan, manifest, layout, reports),
         number_samples=samples,
         sort_orders=paths.sort_orders,
@@ -121,7 +120,32 @@ def delta_of(
         follows=identity_of(manifest),
         planned=start.planned,
     )
-    return _with_covers(plan, manifest, delta if decision is None else _with_decision(delta, decision, reports))
+    delta = _with_memory(delta, start.spread)
+    delta = _with_covers(plan, manifest, delta if decision is None else _with_decision(delta, decision, reports))
+    return replace(_with_sequences(manifest, delta, choose), ingest_sent=ingest_sent(plan, layout, reports))
+
+
+def _adaptations(decision: OrderDecision | None) -> tuple[str, ...]:
+    return () if decision is None else decision.adaptations
+
+
+def _with_memory(delta: DeltaRecord, spread: Spread) -> DeltaRecord:
+    """What the controllers of memory decided, and when they look again."""
+    return replace(
+        delta,
+        memory=spread.memory,
+        pushed=spread.pushed,
+        sample_ends=spread.sample_ends,
+        pressures=spread.pressures,
+        checked_ms=spread.checked_ms,
+    )
+
+
+def _without_push(start: Start, manifest: Manifest) -> Start:
+    """The start of a step without rows: it has no lookups, before which groups could be put apart."""
+    if not start.spread.pushed:
+        return start
+    return replace(start, spread=Spread(start.spread.layout, (), (), manifest.checked_ms))
 
 
 def interleaved(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, most: int, slots: int) -> DeltaRecord:
@@ -147,8 +171,22 @@ def interleaved(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, most: in
     return replace(delta, interleave=interleave, frontier_us=frontier)
 
 
+def _with_sequences(manifest: Manifest, delta: DeltaRecord, choose: ChooseSequences | None) -> DeltaRecord:
+    """The record with the sequences between sites, where its layout has any."""
+    if delta.layout.kind != "sites" or choose is None:
+        return replace(delta, site_plan=None)
+    choice = choose(manifest)
+    orders = tuple(tuple(step.stream for step in sequence.steps) for sequence in choice.plan.sequences)
+    adaptations = (*delta.adaptations, *choice.adaptations)
+    return replace(delta, site_plan=choice.plan, join_orders=orders, adaptations=adaptations)
+
+
 def for_storage_of(
-    plan: JoinPlan, chosen: Layout, manifest: Manifest, delta: DeltaRecord
+    plan: JoinPlan,
+    chosen: Layout,
+    manifest: Manifest,
+    delta: DeltaRecord,
+    choose: ChooseSequences | None = None,
 ) -> tuple[Manifest, DeltaRecord]:
     """A step that was recorded by a query with other keys or sort orders, as the `chosen` layout continues it.
 
@@ -165,7 +203,9 @@ def for_storage_of(
     join_orders = _join_orders(in_shape(plan, tree), manifest)
     delta = replace(delta, layout=layout, join_orders=join_orders, key_counts=(), number_samples=(), path_shares=())
     delta = replace(delta, covers=())  # no row is stored under the new layout yet
-    return replace(manifest, layouts=layouts), replace(delta, sort_orders=(SortOrder(),) * len(plan.streams))
+    manifest = replace(manifest, layouts=layouts)
+    delta = _with_sequences(manifest, delta, choose)
+    return manifest, replace(delta, sort_orders=(SortOrder(),) * len(plan.streams))
 
 
 def newest_times(plan: JoinPlan, reports: Reports) -> tuple[int | None, ...]:

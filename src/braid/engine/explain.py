@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from braid.control.skew import describe_treatment, hot_keys
+from braid.control.slicing.lengths import describe_vote
+from braid.engine.next_manifest import before_first_step
 from braid.errors import StrategyError
 from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.join_orders import build_probe, build_probe_orders
 from braid.optimizer.ring_estimates import describe_rings
+from braid.optimizer.semijoins.explaining import describe_sites
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.shapes import describe_shapes
 from braid.optimizer.spreading import describe_cost
-from braid.optimizer.strategies import WITHOUT_ARGUMENTS, Strategy
+from braid.optimizer.strategies import WITHOUT_ARGUMENTS, Semijoin, Strategy
 from braid.optimizer.trees import in_shape, tree_orders
 from braid.plan.explain import Chosen, Observed, Seen, explain, render
 from braid.plan.join import JoinPlan, ProbeOrder, SortOrder
@@ -29,19 +32,35 @@ def explain_query(
     stage: str | None,
     manifest: Manifest | None,
     exchange: str | None = None,
+    elastic: bool = False,
 ) -> str:
     """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`."""
     chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
     layout = chosen.layout if manifest is None else manifest.layout
-    chosen = replace(chosen, rings=describe_rings(plan, layout, manifest))
+    vote = () if manifest is None else describe_vote(plan, manifest, elastic)
+    chosen = replace(chosen, expected=(*describe_rings(plan, layout, manifest), *vote))
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts, costs = ((), ()) if manifest is None else (manifest.fanouts, manifest.check_costs)
     join_orders = best_orders(plan, fanouts, costs) if plan.tree is None else tree_orders(plan)
+    if isinstance(strategy, Semijoin):
+        join_orders, expected = _between_sites(plan, strategy, chosen.layout, manifest)
+        chosen = replace(chosen, expected=expected)
     observed = None if manifest is None else _observed(plan, manifest)
     orders = () if manifest is None else manifest.sort_orders
     checks = choose_check_order(plan, costs)
     probe_orders = [_in_force(plan, order, orders, checks) for order in build_probe_orders(plan, join_orders)]
     return explain(logical_plan, plan, probe_orders, chosen, observed, stage)
+
+
+def _between_sites(
+    plan: JoinPlan, strategy: Semijoin, layout: Layout, manifest: Manifest | None
+) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """The probe orders of a join between sites, and what is expected of them."""
+    known = before_first_step(plan, "", layout, 0) if manifest is None else manifest
+    layout = known.layout if known.layout.kind == "sites" else layout
+    sequences = strategy.choosing(plan, layout)(known).plan.sequences
+    orders = tuple(tuple(step.stream for step in sequence.steps) for sequence in sequences)
+    return orders, describe_sites(plan, strategy.settings(plan), layout, known, sequences)
 
 
 def _in_force(

@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from braid.engine.cluster import Cluster
-from braid.engine.commands import Command, IngestCommand, ProbeCommand, RoundsCommand
+from braid.engine.commands import Command, IngestCommand, ProbeCommand, RoundsCommand, SiteCommand
 from braid.engine.memory.disk import DiskLimit
 from braid.engine.memory.executors import ExecutorMemory
-from braid.engine.reports import IngestReport, SlotReport
+from braid.engine.reports import IngestReport, SiteReport, SlotReport
 from braid.plan.layout import Layout
 from braid.state.usage import Usage
 
@@ -22,12 +22,14 @@ R = TypeVar("R", bound=SlotReport)
 
 @dataclass(frozen=True)
 class RunningJob:
-    """What a job does, in which of its step's `rounds` (0: it has none), and since when."""
+    """What a job of a step does, in which of its step's `rounds` (0: it has none), and since when."""
 
     phase: str
     round: int
     rounds: int
     began: float
+    run: str = ""
+    step: int = 0
 
 
 class Cores:
@@ -107,6 +109,14 @@ class MeteredCluster:
             self._slots[report.slot] += report.usage
         return reports
 
+    def converse(self, command: SiteCommand, rounds: int) -> list[SiteReport]:
+        with self._watched(command):
+            reports = self._cluster.converse(command, rounds)
+        self._memory.add(reports)
+        for report in reports:
+            self._slots[report.slot] += report.usage
+        return reports
+
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return self._cluster.needs_own_round(command, round_number)
 
@@ -117,7 +127,7 @@ class MeteredCluster:
             command = command.probes[0]
         phase = type(command).__name__.removesuffix("Command").lower()
         first, rounds = (command.first_round, command.rounds) if isinstance(command, ProbeCommand) else (0, 0)
-        self.running = RunningJob(phase, first + 1, rounds, monotonic())
+        self.running = RunningJob(phase, first + 1, rounds, monotonic(), command.run, command.step)
         try:
             yield
         finally:

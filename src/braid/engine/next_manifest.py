@@ -10,12 +10,14 @@ from braid.control.memory.adapting import begin_sample, groups_after
 from braid.control.memory.deferring import begin_parts, with_clean_up
 from braid.control.sizing import work_after
 from braid.control.slicing.balancing import with_loads
+from braid.control.slicing.lengths import with_hops, with_vote
 from braid.control.slicing.smoothing import with_densities
 from braid.control.watermarks import StepTimes, advance_marks
 from braid.engine.compaction import merge_times, slot_times
 from braid.engine.loads import subgroup_loads, unit_pairs
 from braid.engine.ordered.keeper import OrderedStep, marks_after_flush, with_pending_rows
 from braid.engine.probe import LookedUp, layouts_of
+from braid.optimizer.ring_estimates import better_rings
 from braid.optimizer.trees import derivation
 from braid.placement.units import are_sliced
 from braid.plan.join import JoinPlan
@@ -31,7 +33,7 @@ def next_manifest(
     """The state after a step; the aggregate and order state are still those before it."""
     layouts = layouts_of(before, delta, looked.blocks)
     times = StepTimes(delta.watermarks, delta.idle)
-    return Manifest(
+    manifest = Manifest(
         step=delta.step,
         batch=delta.batch,
         run=run,
@@ -55,8 +57,8 @@ def next_manifest(
         check_costs=check_costs_after(before.check_costs, looked.found.checks),
         aggregate=before.aggregate,
         order_state=before.order_state,
-        slice_state=_slice_state(plan, before, delta, looked),
         groups=_groups(before, delta, looked),
+        sites=looked.sites,
         unit_pairs=unit_pairs(before, delta.layout, looked.found.units),
         loads=subgroup_loads(plan, layouts, looked.found.units) or before.loads,
         pressures=delta.pressures,
@@ -69,6 +71,7 @@ def next_manifest(
         late_rows=_late_rows(before, delta),
         planned=delta.planned,
     )
+    return replace(manifest, slice_state=_slice_state(plan, before, delta, looked, manifest))
 
 
 def before_first_step(plan: JoinPlan, run: str, layout: Layout, now_ms: int) -> Manifest:
@@ -77,14 +80,21 @@ def before_first_step(plan: JoinPlan, run: str, layout: Layout, now_ms: int) -> 
     return Manifest(-1, -1, run, now_ms, marks, (layout,), (), next_row_id=0)
 
 
-def _slice_state(plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: LookedUp) -> SliceState | None:
-    """What is known of time slices after a step; other rows, or other units, tell nothing of them."""
+def _slice_state(
+    plan: JoinPlan, before: Manifest, delta: DeltaRecord, looked: LookedUp, after: Manifest
+) -> SliceState | None:
+    """What is known of time slices after a step; other rows, or other units, tell nothing of them but of hops."""
     if delta.layout.kind != "time_sliced":
         return None
+    known, reports = before.slice_state or SliceState(), looked.found.reports
     same = are_sliced(before.layout, delta.layout) and before.layout.units == delta.layout.units
-    state = (before.slice_state if same else None) or SliceState()
-    reported = (load for report in looked.found.reports for load in report.loads)
-    return with_densities(plan, with_loads(plan, state, delta.layout, reported), delta)
+    merging = sum(merge.seconds for report in reports for merge in report.merged)
+    seconds = sum(report.usage.seconds for report in reports) - merging
+    lookups = [lookup for report in reports for lookup in report.lookups if lookup.probes]
+    state = with_hops(known if same else SliceState(hops=known.hops), seconds, lookups)
+    state = with_vote(state, delta.layout, better_rings(plan, replace(after, slice_state=state)))
+    state = with_loads(plan, state, delta.layout, (load for report in reports for load in report.loads))
+    return with_densities(plan, state, delta)
 
 
 def _groups(before: Manifest, delta: DeltaRecord, looked: LookedUp) -> GroupState | None:

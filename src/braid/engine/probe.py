@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
-from braid.control.keeping import continued_merges, decide_rewrites, split_expired
+from braid.control.keeping import continued_merges, decide_rewrites, put_apart, split_expired
 from braid.control.memory.deferring import pushes_during
+from braid.control.memory.separating import Hidden
 from braid.control.slicing.terms import jobs_of, term_of
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand, Visit
@@ -25,12 +26,16 @@ from braid.plan.join import JoinPlan
 from braid.plan.layout import Cover, Layout
 from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
 from braid.state.order_state import RankIndexFile
+from braid.state.site_state import Sent, SiteState
 from braid.state.terms import Term
 
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What a step found with the plan in its shape, the blocks, merges and terms after it, and unneeded files."""
+    """What a step found with the plan in its shape, the blocks, merges and terms after it, and unneeded files.
+
+    Between sites, also the state of these, and what was sent.
+    """
 
     plan: JoinPlan
     found: Found
@@ -39,6 +44,8 @@ class LookedUp:
     terms: tuple[Term, ...]
     dropped: tuple[str, ...]
     exchanged_bytes: int
+    sites: SiteState | None = None
+    sent: tuple[Sent, ...] = ()
 
 
 def look_up(
@@ -61,19 +68,19 @@ def look_up(
         live = tuple(block for block in stored if block.stream < len(plan.streams))
         useless = tuple(block for block in stored if block.stream >= len(plan.streams))
         if plan.tree is not None and live:
-            rebuilt = rebuild_intermediate(plan, cluster, _probe_command(cluster, manifest, delta, run, live), delta)
+            rebuilt = rebuild_intermediate(plan, cluster, probe_command(cluster, manifest, delta, run, live), delta)
     live = (*live, *rebuilt.intermediate)
-    command = replace(_probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
-    begun = continued_merges(manifest, live, command.layouts)
-    compacted = Compacted(unfinished=begun)
-    own: Term | None = None
+    command = replace(probe_command(cluster, manifest, delta, run, (*live, *delta.blocks)), rank_indexes=rank_indexes)
+    separated = put_apart(plan, manifest, delta, live, command.layouts)
+    free, hidden = _without(live, separated), Hidden(pushes_during(manifest, delta))
+    begun = continued_merges(manifest, free, command.layouts, hidden)
+    compacted, own = Compacted(unfinished=begun), None
     if any(command.admission.starting(block) for block in command.blocks):
-        own, merges = term_of(delta), _merges(plan, manifest, live, delta, command, cluster.slots)
-        command = replace(command, merges=merges, gathers=_gathers(delta, command))
-    found, terms = _run_terms(base, cluster, manifest, delta, command, own, corrected)
+        own, command = term_of(delta), _rewriting(plan, manifest, delta, command, separated, free, cluster.slots)
+    found, terms = run_terms(base, cluster, manifest, delta, _seen(command, manifest, delta), own, corrected)
     if own is not None:
         compacted = compacted_by(command.merges, found.reports)
-    found += clean_up(plan, cluster, manifest, delta, command)
+    found += clean_up(plan, cluster, manifest, delta, _seen(command, manifest, delta))
     unneeded = found.unneeded | compacted.unneeded
     kept = (block for block in (*live, *delta.blocks) if block.file not in unneeded)
     useless_files = (*(block.file for block in (*gone, *useless)), *given_up(manifest.unfinished, begun))
@@ -88,7 +95,7 @@ def look_up(
     )
 
 
-def _run_terms(
+def run_terms(
     base: JoinPlan,
     cluster: Cluster,
     manifest: Manifest,
@@ -135,7 +142,40 @@ def _layouts_before(manifest: Manifest, blocks: Sequence[Block]) -> tuple[Layout
     return (*(layout for layout in manifest.layouts[:-1] if layout.epoch in epochs), manifest.layout)
 
 
-def _merges(
+def _without(blocks: Sequence[Block], merges: Sequence[Merge]) -> tuple[Block, ...]:
+    """The blocks that are not read by some merges."""
+    read = {file for merge in merges for file in merge.files}
+    return tuple(block for block in blocks if block.file not in read) if read else tuple(blocks)
+
+
+def _seen(command: ProbeCommand, manifest: Manifest, delta: DeltaRecord) -> ProbeCommand:
+    """The command without the blocks that its tasks need not open: no row of them is looked up, cleaned up or merged.
+
+    Groups that this step pushes are counted once more.
+    """
+    hidden, cleaned = Hidden(manifest.pushes), set(delta.cleaned)
+    merged = {file for merge in command.merges for file in merge.files}
+    seen = (b for b in command.blocks if not hidden.whole(b) or b.file in merged or not cleaned.isdisjoint(b.apart))
+    return replace(command, blocks=tuple(seen)) if manifest.pushes else command
+
+
+def _rewriting(
+    plan: JoinPlan,
+    manifest: Manifest,
+    delta: DeltaRecord,
+    command: ProbeCommand,
+    separated: tuple[Merge, ...],
+    live: Sequence[Block],
+    slots: int,
+) -> ProbeCommand:
+    """The command with what its slots gather, put apart, and merge of the other live blocks."""
+    first = len(separated)
+    due = due_rewrites(plan, manifest, live, delta, command, slots)
+    merges = (replace(merge, number=first + merge.number) for merge in due)
+    return replace(command, merges=(*separated, *merges), separations=first, gathers=_gathers(delta, command))
+
+
+def due_rewrites(
     plan: JoinPlan,
     manifest: Manifest,
     live: Sequence[Block],
@@ -143,7 +183,9 @@ def _merges(
     command: ProbeCommand,
     slots: int,
 ) -> tuple[Merge, ...]:
-    merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, slots)
+    """The merges of live blocks that the step carries out."""
+    hidden = Hidden(pushes_during(manifest, delta))
+    merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, slots, hidden)
     return tuple(_in_one_order(merge, command) for merge in merges)
 
 
@@ -186,7 +228,7 @@ def layouts_of(manifest: Manifest, delta: DeltaRecord, blocks: Sequence[Block]) 
     return (*older, delta.layout)
 
 
-def _probe_command(
+def probe_command(
     cluster: Cluster, manifest: Manifest, delta: DeltaRecord, run: str, blocks: tuple[Block, ...]
 ) -> ProbeCommand:
     aggregate = manifest.aggregate or new_aggregate(cluster.slots)

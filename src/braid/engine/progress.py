@@ -15,6 +15,7 @@ from braid.engine.reports import ProbeReport
 from braid.plan.instants import iso_time
 from braid.plan.typed_json import to_text
 from braid.state.manifest import DeltaRecord, Manifest
+from braid.state.site_state import Sent
 from braid.state.usage import Meter, Usage
 
 
@@ -92,15 +93,36 @@ def step_progress(
         "stateBytes": sum(block.size for block in manifest.blocks),
         "stateBlocks": len(manifest.blocks),
         "copies": sum(block.copies for block in manifest.blocks),
+        "links": _links(delta, looked.sent),
         "bytesModelled": _modelled_bytes(looked, delta),
         "memory": memory,
         "held": {},
         "partitionGroups": _groups(manifest),
-        "deferred": _deferred(manifest, len(used)),
+        "deferred": _deferred(manifest, reports, len(used)),
         "inFlight": sum(term.rounds_left for term in manifest.terms),
         "hotKeys": _hot_keys(names, manifest),
         "adaptations": list(delta.adaptations),
     }
+
+
+def _links(delta: DeltaRecord, sent: Sequence[Sent]) -> dict[str, dict[str, int]]:
+    """What crossed each link between sites, by direction: `messagesModelled` are those of one for every interval.
+
+    `ingestBytes` are rows on their way from a reader of their source to the site of their stream.
+    """
+    names = [site.name for site in delta.layout.sites]
+    found: dict[str, dict[str, int]] = {}
+    for one in sent:
+        link = found.setdefault(f"{names[one.source]} -> {names[one.target]}", defaultdict(int))
+        link["bytes"] += one.payload + one.framing
+        link["payloadBytes"] += one.payload
+        link["framingBytes"] += one.framing
+        link["messages"] += one.messages
+        link["messagesModelled"] += one.modelled_messages
+    for one in delta.ingest_sent:
+        link = found.setdefault(f"{names[one.source]} -> {names[one.target]}", defaultdict(int))
+        link["ingestBytes"] += one.payload
+    return {name: dict(found[name]) for name in sorted(found)}
 
 
 def _groups(manifest: Manifest) -> dict[str, Any]:
@@ -118,8 +140,11 @@ def _hot_keys(names: Sequence[str], manifest: Manifest) -> list[dict[str, Any]]:
     ]
 
 
-def _deferred(manifest: Manifest, slots: int) -> dict[str, Any]:
-    """The partition groups with deferred results, the rows and bytes of their pushed parts, and what is left to do."""
+def _deferred(manifest: Manifest, reports: Sequence[ProbeReport], slots: int) -> dict[str, Any]:
+    """The partition groups with deferred results, the rows and bytes of their pushed parts, and what is left to do.
+
+    `opened` is what the lookups of the step have opened of them.
+    """
     state = manifest.groups
     if state is None or not state.pushes:
         return {}
@@ -128,6 +153,8 @@ def _deferred(manifest: Manifest, slots: int) -> dict[str, Any]:
         "groups": len(loads),
         "rows": sum(load.pushed_rows for load in loads),
         "bytes": sum(load.pushed_size for load in loads),
+        "openedRows": sum(report.hidden.rows for report in reports),
+        "openedBytes": sum(report.hidden.size for report in reports),
         "estimatedMs": round(1000 * clean_up_seconds(state, max(1, slots))),
     }
 

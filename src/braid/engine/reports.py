@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from braid import errors
@@ -19,6 +19,7 @@ from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, CheckCost
 from braid.state.observed.samples import KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
+from braid.state.site_state import Sent, TupleFiles
 from braid.state.slice_state import SliceLoad
 from braid.state.usage import Usage, WorkerMemory
 
@@ -58,7 +59,8 @@ class IngestReport(TaskReport):
     `newest_us` is the newest event time that counts for the watermark. `kept` rows are stored; in ordered queries
     `times` is a sample of their event times; `numbers` is one of the numbers that rows are routed by, where a layout
     has ranges. `block` has rows of `units`; None: of any units; `copies` of them are not primary. With a shuffle, the
-    task that reads the rows reports no block, and the task that stores those of a slot nothing else.
+    task that reads the rows reports no block, and the task that stores those of a slot nothing else. `site_bytes` is
+    what it sent to each site, where there are any.
     """
 
     stream: int
@@ -76,6 +78,7 @@ class IngestReport(TaskReport):
     copies: int = 0
     arrival_log: ArrivalLog | None = None
     late_file: str | None = None
+    site_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class UnitCounts:
 class GroupCount:
     """Of a partition group: the bytes stored, the rows that the step stored, and the results that it found.
 
-    `size` is of its newest part, `pushed_rows` and `pushed_size` are of the earlier ones.
+    `size` is of its newest part, `pushed_rows` and `pushed_size` are of what this step has pushed.
     """
 
     group: int
@@ -109,6 +112,14 @@ class GroupCount:
     results: int
     pushed_rows: int = 0
     pushed_size: int = 0
+
+
+@dataclass(frozen=True)
+class HiddenRows:
+    """Rows and bytes in segments that lookups open, of groups that they must not see."""
+
+    rows: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,13 +155,17 @@ class Output:
 
 @dataclass(frozen=True)
 class MergeReport:
-    """A slot's part of the merge with this number: the rows it merged, the duration, and its block if it has rows."""
+    """A slot's part of the merge with this number: the rows it merged, the duration, and its blocks if they have rows.
+
+    `apart` has the rows that were put apart.
+    """
 
     number: int
     stream: int
     rows: int
     seconds: float
     block: Block | None
+    apart: Block | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +174,7 @@ class ProbeReport(SlotReport):
 
     `stored` are the step's own rows of its units, gathered; `merged` and `intermediate` rows, and those exchanged with
     the next round. `loads` are those of its units by stream, where there are time slices; `groups` the partition groups
-    of its units, where there are any.
+    of its units, where there are any. `hidden` is what its lookups opened of pushed groups.
     """
 
     host: str
@@ -171,6 +186,7 @@ class ProbeReport(SlotReport):
     checks: tuple[CheckCost, ...] = ()
     loads: tuple[SliceLoad, ...] = ()
     groups: tuple[GroupCount, ...] = ()
+    hidden: HiddenRows = field(default_factory=HiddenRows)
     exchanged: WrittenBlock | None = None
     output: Output = field(default_factory=Output)
 
@@ -180,6 +196,45 @@ class RoundsReport(SlotReport):
     """The work of a slot in a job with rounds of several terms: a report of each."""
 
     probes: tuple[ProbeReport, ...]
+
+
+@dataclass(frozen=True)
+class StreamCounts:
+    """What a unit counted of the new rows of a stream of its site: rows, bytes, and distinct keys of each key part."""
+
+    stream: int
+    rows: int
+    size: int
+    distinct: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SiteReport(SlotReport):
+    """The work of a slot in one round of messages between sites.
+
+    `probes` are the lookups of its units; `stored` the step's own rows of these; `copied` blocks of copies; `tables` as
+    they are after the last round.
+    """
+
+    round: int
+    probes: tuple[ProbeReport, ...] = ()
+    stored: tuple[Block, ...] = ()
+    copied: tuple[Block, ...] = ()
+    tables: tuple[TupleFiles, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    counts: tuple[StreamCounts, ...] = ()
+
+    def with_unit(self, other: SiteReport) -> SiteReport:
+        """This report and that of another unit of the slot."""
+        return replace(
+            self,
+            probes=self.probes + other.probes,
+            stored=self.stored + other.stored,
+            copied=self.copied + other.copied,
+            tables=self.tables + other.tables,
+            sent=self.sent + other.sent,
+            counts=self.counts + other.counts,
+        )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from braid.control.fanouts import JoinOrders, LookupCounts
 from braid.engine.cluster import Cluster
 from braid.engine.commands import ProbeCommand, RoundsCommand
-from braid.engine.reports import ProbeReport, UnitCounts
+from braid.engine.reports import BufferedFile, ProbeReport, UnitCounts
 from braid.placement.groups import all_stay_local
 from braid.plan.join import JoinPlan
 from braid.state.blocks import WrittenBlock
@@ -21,14 +21,24 @@ from braid.state.terms import Term
 
 
 @dataclass(frozen=True)
+class BufferedResults:
+    """Results of an ordered query that rows of `step` found, in a file; those rows arrived at `arrived_ms`."""
+
+    step: int
+    arrived_ms: int
+    file: BufferedFile
+
+
+@dataclass(frozen=True)
 class Found:
     """What probe jobs found: reports, lookups with the probe orders they belong to, new blocks, unneeded files.
 
     New blocks have the step's own rows and intermediate results. The files are those that were gathered, or exchanged
-    between rounds.
+    between rounds. Results of an ordered query are `buffered`.
     """
 
     reports: tuple[ProbeReport, ...] = ()
+    buffered: tuple[BufferedResults, ...] = ()
     lookups: tuple[tuple[JoinOrders, LookupCounts], ...] = ()
     stored: tuple[Block, ...] = ()
     intermediate: tuple[Block, ...] = ()
@@ -38,6 +48,7 @@ class Found:
     def __add__(self, other: Found) -> Found:
         return Found(
             reports=self.reports + other.reports,
+            buffered=self.buffered + other.buffered,
             lookups=self.lookups + other.lookups,
             stored=self.stored + other.stored,
             intermediate=self.intermediate + other.intermediate,
@@ -81,13 +92,15 @@ class TermRounds:
         if self._done == len(self._jobs) or (self._term.next_round and not self._exchanged):
             return None
         first, last = self._jobs[self._done]
-        merges = self._command.merges if self._done == len(self._jobs) - 1 else ()
+        merges = self._command.separating if self._done == 0 else ()
+        merges += self._command.following if self._done == len(self._jobs) - 1 else ()
         return replace(self._command, first_round=first, last_round=last, merges=merges, exchanged=self._exchanged)
 
     def take(self, answers: Sequence[ProbeReport]) -> None:
         """Take what a job reported."""
         if self._jobs[self._done][0] == 0:
-            self._command = _after_gathering(self._command, self._gathered, answers)
+            separated = frozenset(file for merge in self._command.separating for file in merge.files)
+            self._command = _after_gathering(self._command, self._gathered | separated, answers)
         written = [report.exchanged for report in answers if report.exchanged is not None]
         self._read += self._exchanged
         self._exchanged = tuple(block.file for block in written)
@@ -105,10 +118,12 @@ class TermRounds:
 
     @property
     def found(self) -> Found:
-        orders, reports = self._term.join_orders, self._reports
+        term, orders, reports = self._term, self._term.join_orders, self._reports
+        written = (report.output.buffered for report in reports)
         over = () if self.unfinished is not None else self._exchanged
         return Found(
             reports=tuple(reports),
+            buffered=tuple(BufferedResults(term.step, term.arrived_ms, file) for file in written if file is not None),
             lookups=tuple((orders, lookup) for report in reports for lookup in report.lookups),
             stored=tuple(block for report in reports for block in report.stored),
             intermediate=tuple(block for report in reports for block in report.intermediate),
@@ -137,10 +152,18 @@ def _run_together(cluster: Cluster, commands: Sequence[ProbeCommand]) -> list[li
 
 
 def _after_gathering(command: ProbeCommand, gathered: frozenset[str], answers: Sequence[ProbeReport]) -> ProbeCommand:
-    """The command of later jobs: the blocks that the slots have stored take the place of the ingest files."""
+    """The command of later jobs: the blocks that the slots have stored take the place of those that they read."""
     kept = (block for block in command.blocks if block.file not in gathered)
     stored = (block for answer in answers for block in answer.stored)
-    return replace(command, blocks=(*kept, *stored), gathers=())
+    separated = (
+        block
+        for answer in answers
+        for merged in answer.merged
+        if merged.number < command.separations
+        for block in (merged.block, merged.apart)
+        if block is not None
+    )
+    return replace(command, blocks=(*kept, *stored, *separated), gathers=())
 
 
 def job_rounds(plan: JoinPlan, cluster: Cluster, command: ProbeCommand, start: int) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from time import monotonic
 from typing import Any
 
@@ -41,10 +41,11 @@ def describe_status(
     }
 
 
-def describe_running(job: RunningJob | None, tasks: tuple[int, int] | None) -> dict[str, Any] | None:
-    """The job that runs now; `tasks` are its finished and all tasks, where they are known."""
-    if job is None:
-        return None
+def describe_running(job: RunningJob, tasks: tuple[int, int] | None, shares: Collection[float] = ()) -> dict[str, Any]:
+    """The job that runs now; `tasks` are its finished and all tasks, where they are known.
+
+    `shares` are those of their work that running tasks have done, as far as they take long and have left notes.
+    """
     done, every = tasks or (None, None)
     return {
         "phase": job.phase,
@@ -52,6 +53,7 @@ def describe_running(job: RunningJob | None, tasks: tuple[int, int] | None) -> d
         "rounds": job.rounds,
         "tasksDone": done,
         "tasks": every,
+        "share": round(min(1.0, ((done or 0) + sum(shares)) / every), 3) if every and shares else None,
         "seconds": round(monotonic() - job.began, 1),
     }
 
@@ -59,7 +61,8 @@ def describe_running(job: RunningJob | None, tasks: tuple[int, int] | None) -> d
 def _running_text(running: dict[str, Any]) -> str:
     rounds = f", round {running['round']} of {running['rounds']}" if running["rounds"] > 1 else ""
     tasks = "" if running["tasks"] is None else f", {running['tasksDone']} of {running['tasks']} tasks done"
-    return f"{running['phase']}{rounds}{tasks} after {running['seconds']:.1f} s"
+    share = "" if running["share"] is None else f", {running['share']:.0%} of the work"
+    return f"{running['phase']}{rounds}{tasks}{share} after {running['seconds']:.1f} s"
 
 
 def message(plan: JoinPlan, standing: Standing, state: str) -> str:

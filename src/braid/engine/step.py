@@ -19,7 +19,7 @@ from braid.control.idleness import Silence, SourceCheck
 from braid.control.keeping import split_expired
 from braid.control.layouts import Spread, next_layout
 from braid.control.memory.adapting import Decide
-from braid.control.memory.deferring import Returning, groups_to_clean
+from braid.control.memory.deferring import Returning
 from braid.control.ordering import Ordering
 from braid.control.watermarks import decide_times
 from braid.engine.aggregate.update import AggregateUpdate, update_aggregate
@@ -36,20 +36,23 @@ from braid.engine.delta import (
 )
 from braid.engine.history import History
 from braid.engine.memory.disk import DiskLimit
+from braid.engine.memory.due import DueCleanUps
 from braid.engine.metered_cluster import Cores, MeteredCluster, RunningJob
 from braid.engine.next_manifest import before_first_step, next_manifest, with_order
 from braid.engine.ordered.keeper import OrderedStep, OrderKeeper
 from braid.engine.ordered.ranking import Ranked
-from braid.engine.probe import look_up
 from braid.engine.progress import Phases, recorded, step_progress
 from braid.engine.reports import IngestReport, ProbeReport
-from braid.engine.restart.consistency import contested, require_same_groups, require_same_rows
+from braid.engine.restart.consistency import contested, require_continuing, require_same_rows, require_without_input
 from braid.engine.restart.fingerprint import storage_digest
+from braid.engine.rounds import Found
 from braid.engine.row_ids import RowIds
 from braid.engine.sinks import Sink
+from braid.engine.sites.step import look_up_step
 from braid.engine.step_names import Input, failing_in, name_step
-from braid.errors import RecoveryError, StepCommittedError
+from braid.errors import StepCommittedError
 from braid.optimizer.ring_estimates import with_measured_rings
+from braid.optimizer.semijoins.choice import ChooseSequences
 from braid.optimizer.trees import in_shape
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
@@ -62,8 +65,9 @@ class StepRunner:
     """Runs the steps of one query, one at a time, for the run that owns the checkpoint.
 
     `idle` are the streams that were idle at the last check. Rounds of `interleave` steps may be under way at once.
-    `memory` decides about partition groups, where there are any, and `returning` which pushed ones have room again. The
-    checkpoint has at most `disk_bytes`; None: any.
+    `memory` decides about partition groups, where there are any, and `returning` which pushed ones have room again. A
+    clean-up has about `clean_up_bytes`, the checkpoint at most `disk_bytes`; None: any. `choose_sequences` chooses
+    those between sites.
     """
 
     def __init__(
@@ -82,10 +86,13 @@ class StepRunner:
         memory: Decide | None = None,
         returning: Returning = lambda _: (),
         disk_bytes: int | None = None,
+        clean_up_bytes: int | None = None,
+        choose_sequences: ChooseSequences | None = None,
     ) -> None:
         self._plan = plan
         self._checkpoint = checkpoint
-        self._cluster = MeteredCluster(cluster, DiskLimit(checkpoint.files, checkpoint.path, disk_bytes))
+        disk = DiskLimit(checkpoint.files, checkpoint.path, disk_bytes)
+        self._cluster = MeteredCluster(cluster, disk)
         self._sink = sink
         self._owner = owner
         self._run = owner.run
@@ -94,15 +101,15 @@ class StepRunner:
         self._elasticity = elasticity
         self._interleave = interleave
         self._memory = memory
-        self._returning = returning
+        self._choose_sequences = choose_sequences
         self._keeper = None if ordering is None else OrderKeeper(plan, self._cluster, ordering, owner.run, interleave)
         self._cores = Cores(self._cluster, elastic=elasticity is not None)
         self._history = History(checkpoint, sink, owner)
         self._layout = replace(layout, stored_as=storage_digest(plan))
         self.manifest = self._recover()
         self._contested = partial(contested, owner, checkpoint, lambda: self.manifest.step + 1)
-        require_same_groups(self.manifest, self._layout)
-        self._owes = bool(self.manifest.pushes)
+        require_continuing(plan, self.manifest, self._layout)
+        self._due = DueCleanUps(self.manifest, returning, disk, clean_up_bytes)
         self._layout = with_measured_rings(plan, self._layout, self.manifest)
         self._silence = Silence(plan, now_ms())
         self.idle = self._silence.none_idle
@@ -170,10 +177,9 @@ class StepRunner:
         return self._complete(delta, phases)
 
     def _clean_up_first(self) -> None:
-        """Find what an earlier run has deferred before a batch; one that was interrupted comes before that."""
-        owes, self._owes = self._owes, False
-        while owes and self._checkpoint.read_delta(self.manifest) is None:
-            owes = self._clean_up() is not None
+        """Find deferred results that are due before a batch; one that was interrupted comes before that."""
+        while self._checkpoint.read_delta(self.manifest) is None and self._due.before_batch(self.manifest):
+            self._clean_up()
 
     def _taken_in(self, offer: Offer) -> DeltaRecord:
         return self._checkpoint.read_delta(self.manifest) or self._ingest(offer)
@@ -183,8 +189,7 @@ class StepRunner:
         with phases.meter.counting():
             delta = self._checkpoint.read_delta(self.manifest) or self._due_tick(check, trailing)
         if delta is None and trailing and self.manifest.pushes:
-            # What an earlier run has deferred, if no batch comes; or what memory has room for again.
-            return self._clean_up(None if self._owes else self._returning(self.manifest))
+            return self._clean_up(self._due.between(self.manifest))
         return self._complete(delta, phases) if delta is not None and delta.batch == self.manifest.batch else None
 
     def _due_tick(self, check: SourceCheck, trailing: bool) -> DeltaRecord | None:
@@ -216,20 +221,15 @@ class StepRunner:
         start = self._begin(self.manifest.batch, self.manifest.planned, self._silence.none_idle)
         # Nothing else is changed in this step.
         start = replace(start, spread=Spread(self.manifest.layout, (), (), self.manifest.checked_ms))
-        cleaned = groups_to_clean(self.manifest.groups) if chosen is None else chosen
+        cleaned = self._due.following(self.manifest) if chosen is None else chosen
         return self._fix_and_complete(start, cleaned=cleaned)
 
     def _finish_interrupted(self) -> None:
         """Complete a step without input that a crash interrupted; that of a batch needs the batch."""
         self._owner.require()
         delta = self._checkpoint.read_delta(self.manifest)
-        if delta is not None and delta.batch > self.manifest.batch:
-            raise RecoveryError(
-                f"Spark batch {delta.batch} was read but its step {delta.step} is not finished, so nothing can be "
-                "emitted before it.",
-                hint="Start the query again: it finishes that step first.",
-            )
         if delta is not None:
+            require_without_input(delta, self.manifest)
             self._complete(delta, Phases())
 
     def _fix_and_complete(self, start: Start, flush: bool = False, cleaned: tuple[int, ...] = ()) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class StepRunner:
         """From the delta record to the end of the step."""
         previous = self.manifest
         self._cluster.begin()
-        self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta)
+        self.manifest, delta = for_storage_of(self._plan, self._layout, previous, delta, self._choose_sequences)
         requests = self._cores.request(delta.layout)
         batch = delta.batch if delta.batch > previous.batch else None
         failing = partial(failing_in, self._plan, name_step(delta.step, batch, self._read))
@@ -270,8 +270,8 @@ class StepRunner:
         with phases.phase("probe"), failing():
             ranked = Ranked() if self._keeper is None else self._keeper.rank(self.manifest, delta)
             corrected = self._checkpoint.has_failed(delta.step)
-            looked = look_up(self._plan, self._cluster, self.manifest, delta, self._run, ranked.rank_indexes, corrected)
-            ordered = self._emit(delta, ranked, looked.found.reports)
+            looked = look_up_step(self._plan, self._cluster, self.manifest, delta, self._run, ranked, corrected)
+            ordered = self._emit(delta, ranked, looked.found)
             summed = self._update_aggregate(delta, looked.found.reports, ordered)
             outputs = [report.output for report in (looked.found.reports if summed is None else summed.reports)]
         with phases.phase("sink"), failing():
@@ -322,9 +322,8 @@ class StepRunner:
         if self._keeper is not None:
             newest = newest_times(self._plan, reports)
             decision = self._keeper.decision(self.manifest, start.times, newest, start.now_ms, flush)
-        delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports)
-        most = 1 if flush else self._interleave
-        delta = replace(delta, cleaned=cleaned)
+        delta = delta_of(self._plan, self.manifest, self._run, start, decision, reports, self._choose_sequences)
+        delta, most = replace(delta, cleaned=cleaned), 1 if flush else self._interleave
         delta = interleaved(self._plan, self.manifest, delta, most, self._cluster.slots)
         fixed = self._checkpoint.write_delta(delta, self.manifest)
         # If the step is already committed and its record removed, the new record has no effect.
@@ -341,10 +340,10 @@ class StepRunner:
             return None if ordered is None else ordered.summed
         return update_aggregate(self._plan, aggregation, self._cluster, self.manifest, delta, self._run, reports)
 
-    def _emit(self, delta: DeltaRecord, ranked: Ranked, reports: Sequence[ProbeReport]) -> OrderedStep | None:
+    def _emit(self, delta: DeltaRecord, ranked: Ranked, found: Found) -> OrderedStep | None:
         """Emit due results in order, if the query is ordered."""
         if self._keeper is None:
             return None
         summed = self._plan.ordered and self._plan.aggregation is not None
         aggregate = (self.manifest.aggregate or new_aggregate(self._cluster.slots)) if summed else None
-        return self._keeper.emit(self.manifest, delta, ranked, aggregate, reports, self._now_ms)
+        return self._keeper.emit(self.manifest, delta, ranked, aggregate, found, self._now_ms)

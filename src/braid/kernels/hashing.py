@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.kernels.keys import Keys, combine, value_keys
-from braid.kernels.sizes import byte_cuts
+from braid.kernels.sizes import byte_cuts, piece_bytes
 
 Words = npt.NDArray[np.uint64]
 
 ABSENT = np.int64(0x5BD1E995)
 PRIME = np.uint64(0x100000001B3)
-BYTES_AT_ONCE = 1 << 22
+BYTES_AT_ONCE, LEAST_BYTES = 1 << 22, 1 << 12
+# A digit takes so many bytes while it is summed: its value, its place and the power of that, and their product.
+BYTES_PER_DIGIT = 32
 
 
 def row_hashes(columns: Sequence[pa.Array], length: int) -> Keys:
@@ -58,7 +60,8 @@ def _fixed_hashes(column: pa.Array) -> Keys:
 
 
 def _text_hashes(column: pa.Array) -> Keys:
-    """Bytes as digits of a number in a large base; a digit takes eight bytes of memory, so few are summed at once."""
+    """Bytes as digits of a number in a large base; a digit takes memory, so few are summed at once."""
+    most = min(BYTES_AT_ONCE, max(LEAST_BYTES, piece_bytes() // BYTES_PER_DIGIT))
     column = pc.fill_null(column, b"") if column.null_count else column
     if len(column) == 0:
         return np.zeros(0, np.int64)
@@ -67,10 +70,10 @@ def _text_hashes(column: pa.Array) -> Keys:
     totals = np.zeros(len(column), np.uint64)
     if lengths.any():
         data = np.frombuffer(column.buffers()[2], np.uint8)
-        for cut in byte_cuts(lengths, BYTES_AT_ONCE):
+        for cut in byte_cuts(lengths, most):
             ends = offsets[cut.start : cut.stop + 1]
-            long = ends[-1] - ends[0] > BYTES_AT_ONCE
-            totals[cut] = _long_sum(data[ends[0] : ends[-1]]) if long else _digit_sums(data, ends)
+            long = ends[-1] - ends[0] > most
+            totals[cut] = _long_sum(data[ends[0] : ends[-1]], most) if long else _digit_sums(data, ends)
     return (totals ^ (lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))).view(np.int64)
 
 
@@ -87,11 +90,11 @@ def _digit_sums(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
     return totals
 
 
-def _long_sum(data: npt.NDArray[np.uint8]) -> np.uint64:
+def _long_sum(data: npt.NDArray[np.uint8], most: int) -> np.uint64:
     """The number of one long value: later pieces are multiplied by a power of the base."""
-    total, powers = 0, _powers(BYTES_AT_ONCE)
-    for start in range(0, len(data), BYTES_AT_ONCE):
-        piece = data[start : start + BYTES_AT_ONCE].astype(np.uint64) + np.uint64(1)
+    total, powers = 0, _powers(most)
+    for start in range(0, len(data), most):
+        piece = data[start : start + most].astype(np.uint64) + np.uint64(1)
         weight = pow(int(PRIME), start, 1 << 64)
         total += int((piece * powers[: len(piece)]).sum(dtype=np.uint64)) * weight
     return np.uint64(total % (1 << 64))

@@ -13,6 +13,7 @@ import numpy as np
 from braid.kernels import sizes
 from braid.kernels.checks import Mask, columns_read, passing, sample_checks
 from braid.kernels.ordering import SortedIndex
+from braid.kernels.pacing import COMPARED, paced
 from braid.kernels.probing import Probing, Searchable, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions
 from braid.kernels.search import Ranges, expand, search
@@ -50,15 +51,19 @@ def match(probing: Probing, segment: StoredSegment, rows: Positions | None) -> I
 def _match_pairs(
     probing: Probing, segment: StoredSegment, index: SortedIndex, ranges: Ranges, windowed: bool
 ) -> Iterator[Pairs]:
+    report_share, done = COMPARED.get(), 0.0
     for probes, places in expand(ranges, sizes.piece_rows(PAIRS_AT_ONCE)):
         pairs = Pairs(probing.rows, segment.rows, probes, index.rows_at(places))
         if windowed:
             pairs = pairs.where(_in_window(probing, segment, pairs))
         if probing.rank_indexes:
             pairs = pairs.where(_among_last(probing, pairs))
-        for piece in pairs.pieces(columns_read(probing.checks)):
-            probing.sampling.pairs -= sample_checks(piece, probing.checks, probing.sampling.pairs)
-            yield passing(piece, probing.checks)
+        for whole in pairs.pieces(columns_read(probing.checks)):
+            for piece in paced(whole, probing.checks):
+                probing.sampling.pairs -= sample_checks(piece, probing.checks, probing.sampling.pairs)
+                yield passing(piece, probing.checks)
+                done += len(probes) * piece.length / max(1, pairs.length)
+                report_share(done / ranges.total)
 
 
 def meeting(probing: Probing, segment: Searchable) -> Positions | None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from braid.kernels import sizes
 from braid.kernels.expressions.vectors import Vector, to_vector
 from braid.kernels.sizes import Sizes, byte_cuts, total_bytes, value_sizes
+from braid.plan.join import JoinPlan
 
 Positions = npt.NDArray[np.int64]
 
@@ -159,6 +160,9 @@ class Pairs:
         for cut in byte_cuts(pair_sizes):
             yield Pairs(self.left, self.right, self.left_positions[cut], self.right_positions[cut])
 
+    def slice(self, start: int, stop: int) -> Pairs:
+        return Pairs(self.left, self.right, self.left_positions[start:stop], self.right_positions[start:stop])
+
     def to_rows(self) -> Rows:
         """The pairs as rows with the columns of both sides."""
         names = [*self.left.columns, *self.right.columns]
@@ -209,6 +213,17 @@ def _one(parts: Sequence[Pairs]) -> Pairs:
     positions = np.concatenate([part.left_positions for part in parts])
     right = Rows(_TakenColumns(parts), parts[0].right.types, len(positions))
     return Pairs(parts[0].left, right, positions, np.arange(len(positions)))
+
+
+def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:
+    """The rows that can be in a result: rows stored by an earlier query may have NULLs where this one allows none."""
+    required = plan.streams[number].required if number < len(plan.streams) else ()
+    # What a pushed selection alone reads is required at ingest, but not stored.
+    columns = [rows.columns[name] for name in required if name in rows.columns and rows.columns[name].null_count]
+    if not columns:
+        return rows
+    known = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
+    return rows.take(np.flatnonzero(np.logical_and.reduce(known)))
 
 
 def row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:

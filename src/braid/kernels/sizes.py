@@ -82,21 +82,6 @@ def table_pieces(table: pa.Table) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([piece])
 
 
-def batch_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Groups of adjacent batches that are small enough to be concatenated."""
-    buffered: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        for piece in batch_pieces(batch):
-            if buffered and size + piece.nbytes > piece_bytes():
-                yield buffered
-                buffered, size = [], 0
-            buffered.append(piece)
-            size += piece.nbytes
-    if buffered:
-        yield buffered
-
-
 class Buffer:
     """Collects parts that become one piece of at most about `rows` rows and of bounded size."""
 

@@ -15,6 +15,7 @@ from braid.errors import PredicateError
 from braid.kernels.checks import Check, Mask, columns_read, passing, sample_checks
 from braid.kernels.expressions.evaluate import is_true, tileable
 from braid.kernels.expressions.vectors import Vector, magnitude
+from braid.kernels.pacing import COMPARED, paced
 from braid.kernels.probing import Probing, StoredSegment, Window
 from braid.kernels.rows import Pairs, Positions, Rows
 from braid.kernels.search import Ranges
@@ -57,7 +58,7 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
     height, width = _shape(ranges)
     intervals: dict[int, _Cut] = {}
     found: list[Pairs] = []
-    found_pairs = 0
+    found_pairs = reported = 0
     for first in range(0, len(ranges.start), height):
         some = slice(first, min(first + height, len(ranges.start)))
         probes = _Cut(probing.rows, some if ranges.rows is None else ranges.rows[some], (-1, 1))
@@ -76,16 +77,27 @@ def match_tiles(probing: Probing, segment: StoredSegment, ranges: Ranges, window
                 found.append(pairs)
                 found_pairs += pairs.length
             if found_pairs >= most:
-                yield from _passing_pieces(probing, _concatenate(found), rest)
-                found, found_pairs = [], 0
+                yield from _passing_pieces(probing, _concatenate(found), rest, (reported, first), len(ranges.start))
+                found, found_pairs, reported = [], 0, first
+        if not found:
+            reported = some.stop
+            COMPARED.get()(reported / len(ranges.start))
     if found:
-        yield from _passing_pieces(probing, _concatenate(found), rest)
+        yield from _passing_pieces(probing, _concatenate(found), rest, (reported, len(ranges.start)), len(ranges.start))
 
 
-def _passing_pieces(probing: Probing, pairs: Pairs, checks: tuple[Check, ...]) -> Iterator[Pairs]:
-    for piece in pairs.pieces(columns_read(checks)):
-        probing.sampling.pairs -= sample_checks(piece, checks, probing.sampling.pairs)
-        yield passing(piece, checks)
+def _passing_pieces(
+    probing: Probing, pairs: Pairs, checks: tuple[Check, ...], done: tuple[int, int], of: int
+) -> Iterator[Pairs]:
+    """The pairs that pass the checks; before them so many of the probing rows are done, and after them."""
+    before, after = done
+    seen = 0
+    for whole in pairs.pieces(columns_read(checks)):
+        for piece in paced(whole, checks):
+            probing.sampling.pairs -= sample_checks(piece, checks, probing.sampling.pairs)
+            yield passing(piece, checks)
+            seen += piece.length
+            COMPARED.get()((before + (after - before) * seen / pairs.length) / of)
 
 
 class _Cut:

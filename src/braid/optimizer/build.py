@@ -93,6 +93,7 @@ def _stream_plan(
         window_rows=stream.window_rows,
         max_ahead_us=stream.max_ahead_us,
         routing=routing_number(number, len(logical_plan.streams), stream.time_column, logical_plan.conjuncts),
+        site=stream.site,
     )
 
 

@@ -44,9 +44,22 @@ def read_exchange(given: str) -> RequestedExchange:
     return cast(RequestedExchange, given.lower())
 
 
-def choose_exchange(requested: RequestedExchange, plan: JoinPlan, checkpoint: str, slots: int) -> ChosenExchange:
-    """The requested exchange, or the one that makes fewer requests where requests are what costs."""
+def choose_exchange(
+    requested: RequestedExchange, plan: JoinPlan, checkpoint: str, slots: int, located: bool = False
+) -> ChosenExchange:
+    """The requested exchange, or the one that makes fewer requests where requests are what costs.
+
+    If slots are `located` at distant sites, rows reach them by a shuffle.
+    """
     counted = ", ".join(plan.streams[number].name for number in sorted(plan.row_based))
+    if located and (requested == "files" or counted):
+        reason = f"the windows of {counted} count rows" if counted else "the option exchange is 'files'"
+        raise SinkError(
+            f"Rows reach the sites of their streams by a shuffle, but {reason}, which needs files that all hosts read.",
+            hint="Use windows of time, and leave the option out.",
+        )
+    if located:
+        return ChosenExchange("shuffle", "rows cross the links to the sites of their streams")
     if requested == "shuffle" and counted:
         raise SinkError(
             f"The option exchange is 'shuffle', but the windows of {counted} count rows: an ingest task numbers such "

@@ -7,6 +7,7 @@ Latency (equation 5) is a convex function of the length: comparing gets faster w
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from braid.optimizer.ring_costs import (
@@ -111,12 +112,18 @@ def initial_lengths(works: Sequence[RingWork], most: int, goal: Goal = "latency"
 
 
 def _best_for(works: Sequence[RingWork], lengths: tuple[int, ...], open_: Sequence[int], most: int) -> tuple[int, ...]:
-    """The best of the lengths that give the open streams the same one."""
-    tried = (
-        tuple(length if stream in open_ else lengths[stream] for stream in range(len(works)))
-        for length in range(1, most + 1)
-    )
-    return min(tried, key=lambda some: mean_latency(works, some))
+    """The best of the lengths that give the open streams the same one.
+
+    The latency is convex in it: the best is the first that one unit more does not improve.
+    """
+
+    def with_length(length: int) -> tuple[int, ...]:
+        return tuple(length if stream in open_ else lengths[stream] for stream in range(len(works)))
+
+    def improves(length: int) -> bool:
+        return mean_latency(works, with_length(length + 1)) < mean_latency(works, with_length(length))
+
+    return with_length(1 + bisect_left(range(1, most), True, key=lambda length: not improves(length)))
 
 
 def _mean_matches(works: Sequence[RingWork], stream: int) -> float:

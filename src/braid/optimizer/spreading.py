@@ -77,6 +77,8 @@ def units_to_grow(layout: Layout, stream: int) -> int:
 
 def describe_cost(layout: Layout) -> str:
     """The cost of a layout as text, if every stream brings the same number of bytes."""
+    if layout.kind == "sites":
+        return "stores 1 times the input, and copies at other sites as the lookups need them"
     streams = 2 if layout.kind == "matrix" else max(len(layout.units), len(layout.slices), len(layout.segments))
     even = [1.0 / streams] * streams
     return f"stores {stored_bytes(layout, even):.3g} and sends {sent_bytes(layout, even):.3g} times the input"

@@ -46,7 +46,7 @@ class Admission:
         if block.first_step > self.step:
             return None
         if self.clean_up is not None:
-            within = self.clean_up.first_step <= block.first_step and block.last_step <= self.clean_up.last_step
+            within = self.clean_up.first_step <= block.last_step <= self.clean_up.last_step
             return (ALWAYS, NEVER) if within and self.clean_up.starts(block.stream, self.streams) else None
         if self.covers == "earlier":
             return ALWAYS, self.before_us if block.buffered else NEVER

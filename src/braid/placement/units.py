@@ -10,6 +10,7 @@ Matrix: a route per unit again, but a row is stored in all units of a row or of 
 two streams meet in exactly one.
 Aligned: a row is stored at every unit where it may meet a row of the master stream (`segments.py`).
 Coordinated: a row is stored at several units, and a step decides which of them is visited for each class of segments.
+Sites: a row is stored at a unit of its stream's site; copies at other sites are not primary (`sites.py`).
 
 Between two layouts that place by the same key, a row visits the routes that may contain its key. Between other layouts
 routes are not related, and every row visits every row; only the primary copy of a row is visited.
@@ -30,6 +31,7 @@ from braid.kernels.grouping import groups_of_keys
 from braid.kernels.keys import Keys, buckets
 from braid.placement.ranges import routes_by_number
 from braid.placement.segments import aligned_places, coordinated_places
+from braid.placement.sites import site_of, slots_of_sites, streams_of_site, units_at
 from braid.placement.slices import slice_units
 from braid.plan.layout import Layout
 from braid.state.blocks import Segment
@@ -76,6 +78,11 @@ def units_of(layout: Layout, streams: int) -> tuple[Unit, ...]:
         return tuple(Unit(n, n, every, routes_at(layout, n)) for n in range(layout.units[0]))
     if layout.kind == "coordinated":
         return tuple(Unit(n, n, every, _classes_at(layout, n)) for n in range(layout.units[0]))
+    if layout.kind == "sites":
+        return tuple(
+            Unit(n, slot, streams_of_site(layout, site_of(layout, n)), (n,))
+            for n, slot in enumerate(slots_of_sites(layout))
+        )
     return tuple(Unit(n, n, every, (n,)) for n in range(math.prod(layout.units)))
 
 
@@ -88,7 +95,7 @@ def unit_count(layout: Layout) -> int:
 
 def is_dealt(layout: Layout, stream: int) -> bool:
     """Whether rows of one key, or all rows, are dealt to several units; otherwise their keys say where they go."""
-    if layout.kind == "partitioned" or layout.by_time:
+    if layout.kind in ("partitioned", "sites") or layout.by_time:
         return False
     if layout.by_key:
         return max(layout.members(stream)) > 1
@@ -113,8 +120,9 @@ def store_at(
     would make as many reads as there are units, of each task's rows. With `hashes`, rows that are dealt go by their
     hash instead of their position: to the same units, in whatever order and in whatever pieces they come.
     """
-    if layout.kind == "partitioned":
-        units = _key_units(layout, _needed(keys))
+    if layout.kind in ("partitioned", "sites"):
+        at_site = layout.kind == "sites"
+        units = units_at(layout, layout.homes[stream], keys, rows) if at_site else _key_units(layout, _needed(keys))
         return Placed(units, units)
     if layout.kind == "time_sliced":
         return Placed(slice_units(layout, stream, _needed(numbers)), np.zeros(rows, np.int64))
@@ -150,6 +158,8 @@ def is_primary(layout: Layout, stream: int, unit: int, route: int) -> bool:
     """Whether a stream's rows at this unit, under this route, are the primary copies."""
     if layout.kind in ("aligned", "coordinated"):
         return unit == route
+    if layout.kind == "sites":
+        return site_of(layout, unit) == layout.homes[stream]
     if layout.kind != "matrix":
         return True
     row, column = divmod(unit, layout.units[1])

@@ -25,8 +25,8 @@ class Chosen:
 
     `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
     and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges. `exchange` is
-    how the rows of a run reach their slots; it is chosen at start. `rings` are the sequences of lookups and the lengths
-    of rings with what they are expected to take, where the layout has time slices.
+    how the rows of a run reach their slots; it is chosen at start. `expected` is what lookups are expected to take,
+    with their sequences, where the layout has time slices or sites.
     """
 
     strategy: str
@@ -38,7 +38,7 @@ class Chosen:
     shapes: tuple[str, ...] = ()
     routing: tuple[str, ...] = ()
     exchange: str | None = None
-    rings: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
         describe_units(chosen.layout),
         *([f"routed by {', '.join(chosen.routing)}"] if chosen.routing else []),
         chosen.cost,
-        *chosen.rings,
+        *chosen.expected,
         *chosen.shapes,
         f"hot keys: {chosen.hot_keys}",
     ]

@@ -21,6 +21,9 @@ def describe_units(layout: Layout) -> str:
         return f"{layout.units[0]} units with time slices of every stream: {longest}{rings}{adapted}"
     if layout.kind == "aligned":
         return _aligned(layout)
+    if layout.kind == "sites":
+        units = ", ".join(f"{len(site.slots)} at {site.name}" for site in layout.sites)
+        return f"units by site: {units}; rows of a stream stay at its site"
     if layout.kind == "coordinated":
         widths = ", ".join(brief_us(segmenting.width_us) for segmenting in layout.segments)
         stored = f"every row is stored {layout.segments[0].copies} times"

@@ -16,6 +16,7 @@ import xxhash
 from braid.plan.aggregation import Aggregation
 from braid.plan.expressions import Column, Expression
 from braid.plan.predicate import Conjunct, Output, Side
+from braid.plan.site_names import Site
 
 Access = Literal["equality", "band", "inequality", "time", "nested loop"]
 EXPECTED_MATCHES: dict[Access, float] = {
@@ -27,6 +28,11 @@ EXPECTED_MATCHES: dict[Access, float] = {
 }
 RESULT_TIME = "result_time"
 KEEP = "#keep"
+
+
+def step_column(stream: int) -> str:
+    """The column with the step that a row arrived in, where a plan is `stamped`."""
+    return f"#step:{stream}"
 
 
 def id_column(stream: int) -> str:
@@ -41,7 +47,7 @@ class StreamPlan:
     `required` columns are not null in any result, so rows with a null there are not stored. `window_us` None means no
     window condition, `lateness_us` None no limit; with `window_rows` a row must be among the last `window_rows`. Rows
     more than `max_ahead_us` ahead of the clock are late; None: no limit. `routing` is the number that rows are routed
-    by where a layout has ranges; None if no comparison bounds one.
+    by where a layout has ranges; None if no comparison bounds one. `site` is where rows arise, if that was said.
     """
 
     name: str
@@ -56,6 +62,7 @@ class StreamPlan:
     window_rows: int | None = None
     max_ahead_us: int | None = None
     routing: Expression | None = None
+    site: Site | None = None
 
     @property
     def time_column(self) -> Column:
@@ -239,7 +246,7 @@ class JoinPlan:
     is a key part that every stream has, if there is one. `output_schema` has the columns of join results, `sink_schema`
     those that reach the sink. With an `aggregation` the outputs are its input; where results are `ordered` the last
     output is the result time. `tree` is the order of the streams in a tree, the outermost first, and `intermediate` has
-    the results stored between them.
+    the results stored between them. Where it is `stamped`, stored rows say in which step they arrived.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -257,6 +264,7 @@ class JoinPlan:
     ordered: bool = False
     tree: tuple[int, ...] | None = None
     intermediate: tuple[Intermediate, ...] = ()
+    stamped: bool = False
 
     @property
     def row_based(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned", "coordinated"]
+Kind = Literal["partitioned", "biclique", "matrix", "time_sliced", "aligned", "coordinated", "sites"]
 Goal = Literal["latency", "throughput"]
 """What the lengths of rings are chosen for: results soon after their last row, or as many rows a second as possible."""
 SlicingKind = Literal["time", "count"]
@@ -57,6 +57,14 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class SiteSlots:
+    """A site by its name, and the slots that have its units, one each; modulo the number of slots."""
+
+    name: str
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Layout:
     """A placement in force from one step on.
 
@@ -74,6 +82,8 @@ class Layout:
     `aligned`: `units[0]` units, each storing segments of event time of a master stream, and the rows of all other
     streams that may join them; `segments` says which.
     `coordinated`: `units[0]` units; every segment of event time of every stream is stored at several of them.
+    `sites`: `units[0]` units at `sites`; `homes` has the site of each stream, where its rows are stored. Other sites
+    may have copies.
     `archive_us` is the range of event time of a sub-index, where the strategy chose one. `sizes` has the units of every
     subgroup of every side of a biclique, where they are not distributed evenly. `most_groups` has the subgroups that a
     biclique starts with, where hot keys may reduce them; None where they are fixed. With `ranges` it has the largest
@@ -101,6 +111,8 @@ class Layout:
     adapt: Adapt = "off"
     first_slices: tuple[Slicing, ...] = ()
     group_units: tuple[int, ...] = ()
+    sites: tuple[SiteSlots, ...] = ()
+    homes: tuple[int, ...] = ()
 
     @property
     def by_key(self) -> bool:
@@ -110,7 +122,7 @@ class Layout:
     @property
     def by_value(self) -> bool:
         """Whether the place of a row depends on its values, so that a slot probes with few rows of others."""
-        return self.by_key or self.ranges is not None
+        return self.by_key or self.ranges is not None or self.kind == "sites"
 
     @property
     def by_time(self) -> bool:
@@ -120,7 +132,7 @@ class Layout:
     @property
     def has_copies(self) -> bool:
         """Whether it stores rows at several units."""
-        return self.kind in ("matrix", "aligned", "coordinated")
+        return self.kind in ("matrix", "aligned", "coordinated", "sites")
 
     @property
     def has_ranges(self) -> bool:

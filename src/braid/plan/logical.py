@@ -9,6 +9,7 @@ import pyarrow as pa
 from braid.plan.aggregation import Aggregation
 from braid.plan.expressions import Column
 from braid.plan.predicate import Conjunct, Output
+from braid.plan.site_names import Site
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class LogicalStream:
     """A stream as the user defined it.
 
     `window_us` None: no window condition; `automatic`: predicates bound the window; `window_rows`: a row must be among
-    the last `window_rows`. `schema` has every column of the stream, by flat name, with its Arrow type.
+    the last `window_rows`. `schema` has every column of the stream, by flat name, with its Arrow type. `site` is where
+    its rows arise, if that was said.
     """
 
     name: str
@@ -30,6 +32,7 @@ class LogicalStream:
     idle_after_ms: int | None
     window_rows: int | None = None
     max_ahead_us: int | None = None
+    site: Site | None = None
 
     @property
     def time_column(self) -> Column:

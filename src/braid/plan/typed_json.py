@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -44,6 +45,8 @@ def _decoder(hint: Any) -> Decoder | None:
     """How a value of this type is built from parsed JSON; None: it already is one."""
     if is_dataclass(hint) and isinstance(hint, type):
         return _dataclass_decoder(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint
     arguments = get_args(hint)
     if get_origin(hint) is tuple:
         return _tuple_decoder(arguments)

@@ -20,6 +20,7 @@ from braid.engine.step import StepRunner
 from braid.errors import StorageError
 from braid.optimizer.exchange import choose_exchange
 from braid.optimizer.strategies import Strategy
+from braid.optimizer.strategies.strategy import sequences_of
 from braid.plan.join import JoinPlan
 from braid.plan.memory import MemoryLimit
 from braid.spark.cluster import SparkCluster
@@ -63,8 +64,8 @@ def run_batch(
     checkpoint = Checkpoint(files, path)
     owner = claim_for(checkpoint, sink, identity, int(time.time() * 1000))
     disk = None if memory is None else memory.disk_bytes
-    given = (plan, checkpoint, cluster, sink, owner, layout)
-    steps = StepRunner(*given, ordering=ordering, read="static", disk_bytes=disk)
+    given, choose = (plan, checkpoint, cluster, sink, owner, layout), sequences_of(strategy, plan, layout)
+    steps = StepRunner(*given, ordering=ordering, read="static", disk_bytes=disk, choose_sequences=choose)
     try:
         cluster.take_batch(cluster.source(frames))
         steps.run(0, flush=True)

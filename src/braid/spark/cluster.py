@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.analysis.catalyst import quiet
-from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand
+from braid.engine.commands import PROPERTY, Command, IngestCommand, ProbeCommand, SiteCommand
 from braid.engine.locations import Locations
-from braid.engine.reports import IngestReport, TaskReport, read_reports
+from braid.engine.reports import IngestReport, SiteReport, TaskReport, read_reports
 from braid.engine.sending.command_files import CommandSender
 from braid.engine.tasks.worker.watching import noted_death
 from braid.errors import PredicateError, QueryError, shortened
@@ -29,15 +29,26 @@ from braid.spark.ingest_plan import evaluated_at_ingest, ingest_reports
 from braid.spark.job_failures import RegisteredFunctionDied, WorkerDied, explain_failure, registered_death
 from braid.spark.jobs import Jobs
 from braid.spark.session import pinned_range, require_mappable_memory, slot_count, use_this_python
+from braid.spark.sites.conversations import conversation
+from braid.spark.sites.hosts import SiteHosts, place_anchor
+from braid.spark.sites.ingest import ingest_pieces, store_at_sites
+from braid.spark.sites.slot_pieces import SLOT, Talking
+from braid.spark.sites.storage import prove_site_storage
 
 R = TypeVar("R", bound=TaskReport)
 
 
 class SparkCluster:
-    """Runs ingest and probe tasks on a Spark session."""
+    """Runs ingest and probe tasks on a Spark session; where sites have `hosts`, those of a site on its hosts."""
 
     def __init__(
-        self, spark: SparkSession, plan: JoinPlan, locations: Locations, slots: int, exchange: Exchange = "files"
+        self,
+        spark: SparkSession,
+        plan: JoinPlan,
+        locations: Locations,
+        slots: int,
+        exchange: Exchange = "files",
+        hosts: SiteHosts | None = None,
     ) -> None:
         use_this_python(spark)
         require_mappable_memory(spark)
@@ -49,7 +60,13 @@ class SparkCluster:
         self._batch: DataFrame | None = None
         self.ingest_tasks = 0
         self._range = pinned_range(spark)
+        self._hosts = hosts
+        self.site_slots: list[list[int]] = []
         self._anchor_to(slots)
+
+    def prove_storage(self, layout: Layout) -> None:
+        """Fail early if sites cannot use storage of their own."""
+        prove_site_storage(self._anchor, layout, self._locations, self.slots)
 
     def follow_cores(self) -> None:
         slots = slot_count(self._spark)
@@ -65,6 +82,8 @@ class SparkCluster:
         # The plan keeps its partitions for the whole run, even if the number of slots changes.
         self.ingest_tasks = self.slots * len(frames)
         try:
+            if self._hosts is not None:
+                return ingest_pieces(self._talking, frames)
             return ingest_reports(self._plan, self._locations, frames, self.slots, self._exchange)
         except (pickle.PicklingError, RecursionError) as error:
             self.close()
@@ -80,7 +99,8 @@ class SparkCluster:
     def ingest(self, command: IngestCommand) -> list[IngestReport]:
         if self._batch is None:
             raise RuntimeError("there is no batch to ingest")
-        return self._collect(self._batch, command, evaluated_at_ingest(self._plan))
+        batch = self._batch if self._hosts is None else store_at_sites(self._batch, self._anchor, self._talking)
+        return self._collect(batch, command, evaluated_at_ingest(self._plan))
 
     def run(self, command: Command[R]) -> list[R]:
         """Run a job; if a worker dies in a probe, run it once more and note the calls of users' functions."""
@@ -102,6 +122,9 @@ class SparkCluster:
                 raise
             raise PredicateError(found.message, f"{found.detail}\n{error.detail}", found.hint) from None
 
+    def converse(self, command: SiteCommand, rounds: int) -> list[SiteReport]:
+        return self._collect(conversation(self._anchor, self._talking, rounds), command, ())
+
     def needs_own_round(self, command: ProbeCommand, round_number: int) -> bool:
         return self._jobs.needs_jvm(command, round_number)
 
@@ -110,7 +133,12 @@ class SparkCluster:
 
     def _anchor_to(self, slots: int) -> None:
         self.slots = slots
-        self._anchor = self._range(slots).persist()
+        if self._hosts is None:
+            self._anchor = self._range(slots).persist()
+        else:
+            ids = self._range(slots).selectExpr(f"CAST(id AS INT) AS {SLOT}")
+            self._anchor, self.site_slots = place_anchor(lambda: ids.repartitionById(slots, SLOT), self._hosts, slots)
+        self._talking = Talking(self._plan, self._locations, slots, self._hosts)
         self._jobs = Jobs(self._plan, self._locations, slots, self._anchor)
 
     def _collect(self, frame: DataFrame, command: Command[R], evaluated: Sequence[str]) -> list[R]:

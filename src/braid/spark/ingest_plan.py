@@ -23,6 +23,7 @@ from braid.optimizer.exchange import Exchange
 from braid.plan.expressions import Column
 from braid.plan.join import KEEP, JoinPlan
 from braid.spark.jobs import REPORTS
+from braid.spark.memory import variables_of
 from braid.spark.slot_functions import REPORT_SCHEMA, report_row
 from braid.spark.task_context import current_task
 from braid.spark.transport import map_batches, spark_schema
@@ -33,20 +34,21 @@ def ingest_reports(
 ) -> DataFrame:
     """The reports of all streams' ingest tasks, as one DataFrame, streaming if the inputs are."""
     stored = _written if exchange == "files" else _shuffled
-    flat = (_flat(plan, number, frame).coalesce(slots) for number, frame in enumerate(frames))
+    flat = (flat_rows(plan, number, frame).coalesce(slots) for number, frame in enumerate(frames))
     return reduce(DataFrame.unionByName, [stored(plan, n, locations, slots, rows) for n, rows in enumerate(flat)])
 
 
 def _written(plan: JoinPlan, stream: int, locations: Locations, slots: int, rows: DataFrame) -> DataFrame:
-    return map_batches(rows, WriteFunction(plan, stream, locations), REPORTS)
+    return map_batches(rows, WriteFunction(plan, stream, locations), REPORTS, variables_of(locations))
 
 
 def _shuffled(plan: JoinPlan, stream: int, locations: Locations, slots: int, rows: DataFrame) -> DataFrame:
-    pieces = map_batches(rows, SendFunction(plan, stream, locations, slots), spark_schema(PIECES))
+    variables = variables_of(locations)
+    pieces = map_batches(rows, SendFunction(plan, stream, locations, slots), spark_schema(PIECES), variables)
     # Before Spark 4.1 several slots may share a partition.
     has_ids = hasattr(pieces, "repartitionById")
     grouped = pieces.repartitionById(slots, SLOT) if has_ids else pieces.repartition(slots, SLOT)
-    return map_batches(grouped, StoreFunction(plan, stream, locations, slots), REPORTS)
+    return map_batches(grouped, StoreFunction(plan, stream, locations, slots), REPORTS, variables)
 
 
 class WriteFunction:
@@ -97,7 +99,7 @@ def evaluated_at_ingest(plan: JoinPlan) -> list[str]:
     return list(dict.fromkeys([*pushed, *keys]))
 
 
-def _flat(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
+def flat_rows(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
     """A stream's rows with flat names, key hashes and the pushed selection.
 
     All columns are included, because a late row is stored whole.

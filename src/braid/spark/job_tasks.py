@@ -1,8 +1,21 @@
-"""How many tasks of a running query's jobs have finished."""
+"""How far a running query's job is: its finished tasks, and the notes of those that take long."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import SparkSession
+
+from braid.engine.metered_cluster import RunningJob
+from braid.engine.status import describe_running
+from braid.engine.tasks.worker.noting import noted_shares
+from braid.state.checkpoint import Checkpoint
+
+
+def how_far(spark: SparkSession, group: str, checkpoint: Checkpoint, job: RunningJob) -> dict[str, Any]:
+    """The running job of a query whose jobs Spark runs in this group."""
+    shares = noted_shares(checkpoint.files, checkpoint.path, job.run, job.step)
+    return describe_running(job, count_tasks(spark, group), shares.values())
 
 
 def count_tasks(spark: SparkSession, group: str) -> tuple[int, int] | None:

@@ -26,8 +26,9 @@ from braid.spark.jvm_functions import (
     emitted_schema,
     output_name,
 )
+from braid.spark.memory import variables_of
 from braid.spark.slot_functions import SlotFunction
-from braid.spark.transport import map_batches, spark_schema
+from braid.spark.transport import Function, map_batches, spark_schema
 
 REPORTS = StructType([StructField("report", StringType())])
 
@@ -78,30 +79,33 @@ class Jobs:
             return self._build_with_jvm(command)
         function = task_function(self._plan, command)
         in_task = SlotFunction(self._plan, self._locations, self._slots, type(command), function)
-        return map_batches(self._anchor, in_task, REPORTS)
+        return self._mapped(self._anchor, in_task, REPORTS)
+
+    def _mapped(self, frame: DataFrame, function: Function, schema: StructType) -> DataFrame:
+        return map_batches(frame, function, schema, variables_of(self._locations))
 
     def _build_with_jvm(self, command: ProbeCommand) -> DataFrame:
         schema = emitted_schema(self._plan, self._read_later(command))
         flat = spark_schema(schema)
-        frame = map_batches(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
+        frame = self._mapped(self._anchor, EmitFunction(self._plan, self._locations, self._slots, schema), flat)
         stages = aligned_stages(self._plan, later_stages(self._probe_orders(command), command.last_round))
         for number in range(max((len(later) for later in stages), default=0)):
             step = [later[number] if number < len(later) else None for later in stages]
             if number % 2 == 0:
                 frame = frame.filter(_filter(self._plan, step))
             else:
-                frame = map_batches(frame, CheckFunction(self._plan, self._locations, step), flat)
+                frame = self._mapped(frame, CheckFunction(self._plan, self._locations, step), flat)
         return self._finish(frame, command)
 
     def _finish(self, frame: DataFrame, command: ProbeCommand) -> DataFrame:
         plan, probe_orders = self._plan, self._probe_orders(command)
         if not (command.is_last and self._gives_results(probe_orders)):
-            return map_batches(frame, ExchangeFunction(plan, self._locations, self._slots), REPORTS)
+            return self._mapped(frame, ExchangeFunction(plan, self._locations, self._slots), REPORTS)
         if plan.jvm_outputs:
             frame = frame.selectExpr(
                 *(f"{output.sql} AS `{output_name(number)}`" for number, output in enumerate(plan.outputs))
             )
-        return map_batches(frame, FinishFunction(plan, self._locations, self._slots, sink_of(plan)), REPORTS)
+        return self._mapped(frame, FinishFunction(plan, self._locations, self._slots, sink_of(plan)), REPORTS)
 
     def _read_later(self, command: ProbeCommand) -> set[str]:
         """The columns that later parts of the job still read."""

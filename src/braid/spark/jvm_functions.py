@@ -17,7 +17,6 @@ from braid.engine.reports import ProbeReport
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.probe import OpenSink, SlotProbe
-from braid.engine.tasks.segments import column_types, joined_types
 from braid.engine.tasks.selection import flat_columns, select_outputs
 from braid.engine.tasks.task import SlotTask, Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
@@ -28,6 +27,7 @@ from braid.kernels.rows import Pairs, Rows
 from braid.optimizer.join_orders import build_probe_orders
 from braid.optimizer.trees import in_shape
 from braid.plan.join import RESULT_TIME, JoinPlan, Stage
+from braid.plan.stored_types import column_types, joined_types
 from braid.spark.slot_functions import read_anchor, report_row
 from braid.spark.task_context import current_task
 from braid.spark.task_reports import TaskReports

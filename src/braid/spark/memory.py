@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from braid.engine.locations import Locations
 from braid.engine.memory.floor import require_floor
 from braid.placement.units import unit_count
 from braid.plan.layout import Layout
@@ -17,6 +18,15 @@ def task_memory(spark: SparkSession, memory: MemoryLimit | None, layout: Layout,
         return None
     require_floor(memory, slots, unit_count(layout))
     return memory.for_tasks(slots, slots if is_one_host(spark) else _slots_of_executor(spark, slots))
+
+
+def variables_of(locations: Locations) -> dict[str, str]:
+    """What the workers of a run need in their environment.
+
+    Arrow's own allocator keeps several times what it has in use, so under a limit it is replaced. A worker that has
+    loaded Arrow can no longer do that for all of Arrow's functions.
+    """
+    return {} if locations.memory is None else {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 def _slots_of_executor(spark: SparkSession, slots: int) -> int:

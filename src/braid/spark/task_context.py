@@ -19,10 +19,13 @@ from braid.state.usage import Meter
 C = TypeVar("C", bound=Command[Any])
 
 
-def current_task(kind: type[C], locations: Locations, slots: int | None = None) -> tuple[Task, C, Meter]:
+def current_task(
+    kind: type[C], locations: Locations, slots: int | None = None, slot: int | None = None
+) -> tuple[Task, C, Meter]:
     """This task's identity, its command, and a meter: a job over the anchor has one partition per slot.
 
-    `slots` is their number, None at ingest and where no segments are read. Reading the command is counted.
+    `slots` is their number, None at ingest and where no segments are read; `slot` the task's own, if that is not the
+    number of its partition. Reading the command is counted.
     """
     context = TaskContext.get()
     if context is None:
@@ -31,9 +34,18 @@ def current_task(kind: type[C], locations: Locations, slots: int | None = None) 
     if not text:
         raise RuntimeError("the task has no command: the job was started outside a step")
     settle()
-    task = Task(context.partitionId(), context.taskAttemptId(), socket.gethostname())
+    own = own_partition() if slot is None else slot
+    task = Task(own, context.taskAttemptId(), socket.gethostname())
     meter = Meter() if slots is None else slot_meter(task.slot, slots)
     with meter.running():
         command = receive(kind, text, task.slot, locations.checkpoint)
     obey(locations, command)
     return task, command, meter
+
+
+def own_partition() -> int:
+    """The number of this task's partition."""
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("this runs in Spark tasks only")
+    return int(context.partitionId())

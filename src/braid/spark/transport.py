@@ -5,27 +5,46 @@ PySpark looks up its input columns by name, and would not find a name with a dot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType, _parse_datatype_json_string
 
 SPARK_TYPE = b"braid.spark.type"
+NO_VARIABLES: Mapping[str, str] = {}
 
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def map_batches(frame: DataFrame, function: Function, schema: StructType) -> DataFrame:
-    """The frame's batches through the function, which uses the real names."""
+def map_batches(
+    frame: DataFrame, function: Function, schema: StructType, environment: Mapping[str, str] = NO_VARIABLES
+) -> DataFrame:
+    """The frame's batches through the function, which uses the real names, in workers with these variables."""
     inside = frame.toDF(*_plain(len(frame.columns)))
     fields = [
         StructField(name, field.dataType, True)
         for name, field in zip(_plain(len(schema.fields)), schema.fields, strict=True)
     ]
-    mapped = inside.mapInArrow(_Renamed(function, frame.columns, [field.name for field in fields]), StructType(fields))
+    renamed = _Renamed(function, frame.columns, [field.name for field in fields])
+    with _environment(frame.sparkSession.sparkContext, environment):
+        mapped = inside.mapInArrow(renamed, StructType(fields))
     return mapped.toDF(*schema.fieldNames())
+
+
+@contextmanager
+def _environment(context: SparkContext, variables: Mapping[str, str]) -> Iterator[None]:
+    """Functions that are made meanwhile run in workers with these variables: Spark starts some for each environment."""
+    before = dict(context.environment)
+    context.environment.update(variables)
+    try:
+        yield
+    finally:
+        context.environment.clear()
+        context.environment.update(before)
 
 
 def with_spark_types(schema: pa.Schema, spark: StructType) -> pa.Schema:

@@ -25,6 +25,7 @@ import xxhash
 from braid.state.files import Files
 from braid.state.outputs import output_stack
 from braid.state.paging.checksums import checksums_of
+from braid.state.paging.group_ranges import GROUP_RANGE, GroupRanges, RangesOfGroups
 from braid.state.paging.segment_bytes import SegmentBytes, corrupt
 from braid.state.usage import count_segment
 
@@ -52,11 +53,6 @@ CHECKSUM_BYTES = 8
 REACH = np.dtype(
     [("segment", "<i8"), ("stream", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("headroom", "<f8")],
 )
-
-# A row for each partition group of a segment that has rows, in their order: its rows begin at `start`.
-GROUP_RANGE = np.dtype([("segment", "<u4"), ("group", "<u4"), ("start", "<u4")])
-GroupRanges = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""The partition groups of a segment that have rows, ascending, and where the rows of each begin."""
 
 
 class Reach(NamedTuple):
@@ -254,12 +250,20 @@ class BlockReader:
         end += reaches * REACH.itemsize
         self.bytes.know(self._footer, np.frombuffer(footer, "<u8", chunks, end))
         end += chunks * CHECKSUM_BYTES
-        self._ranges = np.frombuffer(footer, GROUP_RANGE, ranges, end)
+        self.groups = RangesOfGroups(self._footer, np.frombuffer(footer, GROUP_RANGE, ranges, end))
         self.schemas = _read_schemas(footer[end + ranges * GROUP_RANGE.itemsize :])
 
     @cached_property
     def segments(self) -> list[Segment]:
         return [Segment._make(entry) for entry in self._footer.tolist()]
+
+    def segment(self, number: int) -> Segment:
+        """One of the segments, by its number in the footer."""
+        return Segment._make(self._footer[number].item())
+
+    def at_units(self, units: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """Which segments, by number, are stored at the given units."""
+        return _is_among(self._footer["unit"], list(units))
 
     def segments_of(self, units: Iterable[int] | None = None, routes: Iterable[int] | None = None) -> list[Segment]:
         """The segments stored at the given units, or labelled with the given routes; all by default."""
@@ -304,20 +308,7 @@ class BlockReader:
 
     def ranges_of(self, segment: Segment) -> GroupRanges | None:
         """Where the rows of each partition group begin in a segment; None if it is not sorted by them."""
-        place = np.flatnonzero(self._footer["offset"] == segment.offset)
-        found = self._ranges[np.isin(self._ranges["segment"], place)]
-        return (found["group"].astype(np.int64), found["start"].astype(np.int64)) if len(found) else None
-
-    @cached_property
-    def group_totals(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The partition groups of every segment, the rows of each there, and their share of its bytes."""
-        segments = self._ranges["segment"].astype(np.int64)
-        rows, lengths = self._footer["rows"][segments], self._footer["length"][segments]
-        starts = self._ranges["start"].astype(np.int64)
-        ends = np.append(starts[1:], 0)
-        last = np.append(segments[1:] != segments[:-1], True)[: len(segments)]
-        own = np.where(last, rows, ends[: len(segments)]) - starts
-        return self._ranges["group"].astype(np.int64), own, own / np.maximum(rows, 1) * lengths
+        return self.groups.of(segment.offset)
 
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""

@@ -8,6 +8,7 @@ owners/<number>       which runs have claimed the checkpoint; the newest may com
 blocks/               the rows
 staging/              files of the step in progress
 commands/             commands to the tasks of the step in progress, where they are long
+progress/             how far tasks of the step in progress are that take long, as names of empty files
 late/<stream>/        late rows, published like results
 spark/                Spark's own checkpoint
 """

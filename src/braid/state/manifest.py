@@ -11,10 +11,12 @@ from typing import Any
 
 from braid.plan.join import SortOrder
 from braid.plan.layout import Cover, Layout
+from braid.plan.sites import SitePlan
 from braid.state.blocks import WrittenBlock
 from braid.state.observed.groups import GroupState, MemoryHistory, Push
 from braid.state.observed.samples import KeyCounts, NumberSample, PathShare
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
+from braid.state.site_state import Sent, SiteState
 from braid.state.slice_state import SliceState
 from braid.state.terms import Term
 from braid.state.usage import Usage
@@ -27,7 +29,8 @@ class Block:
     `epoch` names the layout it was stored under; `units` those it may have rows of, None for all. The rows of a
     `buffered` block that are newer than the frontier of ordered results have not probed yet. Its indexes are sorted by
     the numbers of `choices`; rows that are not sorted yet (`is_sorted`) are sorted where they are read. `copies` of its
-    rows are not primary: the same rows are stored at another unit.
+    rows are not primary: the same rows are stored at another unit. A block *apart* has pushed rows: of these partition
+    groups alone, and a segment has rows of one of them. Any other block has rows of the newest parts of its groups.
     """
 
     file: str
@@ -44,6 +47,7 @@ class Block:
     is_sorted: bool = True
     choices: tuple[int, ...] = ()
     copies: int = 0
+    apart: tuple[int, ...] = ()
 
 
 def stored_block(
@@ -56,6 +60,7 @@ def stored_block(
     is_sorted: bool = True,
     choices: tuple[int, ...] = (),
     copies: int = 0,
+    apart: tuple[int, ...] = (),
 ) -> Block:
     """A written block as a live one, with rows of these first and last steps."""
     first, last = steps
@@ -74,6 +79,7 @@ def stored_block(
         is_sorted=is_sorted,
         choices=choices,
         copies=copies,
+        apart=apart,
     )
 
 
@@ -87,7 +93,8 @@ class Merge:
     large merge is cut into `slices` of the sorted order. A step writes those from `first` up to `last`; what earlier
     steps wrote are the `parts`.
     Lookups read the files until the merge is complete, and nothing reads the parts before; all parts are sorted by the
-    same numbers, those of `choices`. `number` is the merge's own among those of a step.
+    same numbers, those of `choices`. `number` is the merge's own among those of a step. Rows of the partition groups
+    `apart` become a block of their own.
     """
 
     stream: int
@@ -102,6 +109,7 @@ class Merge:
     parts: tuple[Block, ...] = ()
     number: int = 0
     choices: tuple[int, ...] | None = None
+    apart: tuple[int, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -224,7 +232,8 @@ class Manifest:
     `next_row_id` is the first id that no row of a row-based window has yet. `unfinished` merges have slices still to
     write, `terms` rounds still to run. `slot_seconds` are the times of the slowest slot in the last steps,
     `work_seconds` the CPU times of all slots in those with as many units. `unit_pairs` are those that each unit
-    compared, where lookups choose among copies. `groups` is what is known of partition groups, where there are any.
+    compared, where lookups choose among copies. `groups` is what is known of partition groups, where there are any;
+    `sites` that of streams at distant sites.
     """
 
     step: int
@@ -252,6 +261,7 @@ class Manifest:
     order_state: OrderState | None = None
     slice_state: SliceState | None = None
     groups: GroupState | None = None
+    sites: SiteState | None = None
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()
@@ -284,6 +294,7 @@ class DeltaRecord:
     visit; that took `covering_seconds`. `read_under` is the layout before, if one was chosen after rows were read.
     `memory` is what the memory controllers recorded; with `sample_ends` their sampling interval ends before this step.
     The partition groups of `pushed` begin a new part with this step; deferred results of `cleaned` groups are found.
+    `site_plan` has the lookups of each stream's rows between sites, `ingest_sent` what crossed links before them.
     """
 
     step: int
@@ -324,3 +335,5 @@ class DeltaRecord:
     read_under: Layout | None = None
     planned: str | None = None
     interleave: int = 1
+    site_plan: SitePlan | None = None
+    ingest_sent: tuple[Sent, ...] = ()

@@ -24,10 +24,10 @@ def step_of(name: str) -> int | None:
 
 def unnamed_files(files: Files, path: str, manifest: Manifest, kept: int) -> list[str]:
     """The files up to the manifest's step that it does not name, and the manifests older than the newest `kept`."""
-    named = _named(manifest)
+    named = named_files(manifest)
     unnamed = [
         f"{directory}/{name}"
-        for directory in ("blocks", "staging", "commands")
+        for directory in ("blocks", "staging", "commands", "progress")
         for name in files.list(f"{path}/{directory}")
         if name not in named and _is_over(step_of(name), manifest.step)
     ]
@@ -44,7 +44,7 @@ def _is_over(step: int | None, newest: int) -> bool:
     return step is not None and step <= newest
 
 
-def _named(manifest: Manifest) -> set[str]:
+def named_files(manifest: Manifest) -> set[str]:
     """Files that the manifest needs, and those it dropped: the manifest before it needs them until the next commit."""
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= {part.file for merge in manifest.unfinished for part in merge.parts}
@@ -52,6 +52,8 @@ def _named(manifest: Manifest) -> set[str]:
     named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
     if manifest.aggregate is not None:
         named |= {block.file for block in manifest.aggregate.blocks}
+    if manifest.sites is not None:
+        named |= manifest.sites.files
     if manifest.order_state is not None:
         named |= manifest.order_state.files
     return named

@@ -15,7 +15,7 @@ class Term:
 
     Its rows see blocks of steps up to its own, by the delta rule, and what had not expired under its `watermarks`. The
     rows under way are in the `exchanged` files, in round 0 in the blocks of the step. No event time of theirs is below
-    `oldest_us`, so no result time is.
+    `oldest_us`, so no result time is. They arrived at `arrived_ms` of the clock.
     """
 
     step: int
@@ -23,6 +23,7 @@ class Term:
     join_orders: tuple[tuple[int, ...], ...]
     check_order: tuple[int, ...]
     oldest_us: int
+    arrived_ms: int
     next_round: int = 0
     exchanged: tuple[str, ...] = ()
 

@@ -21,6 +21,7 @@ from braid.plan.expressions import Call, Column, Expression, columns_of, decimal
 from braid.plan.join import RESULT_TIME
 from braid.plan.logical import LogicalPlan, LogicalStream
 from braid.plan.predicate import Conjunct, Equality, Output, PythonPredicate, Side
+from braid.plan.site_names import Site
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 ARROW_TYPES: dict[str, pa.DataType] = {**PLAIN_TYPES, "timestamp": TIMESTAMP}
@@ -76,6 +77,7 @@ class Draft:
         time: str = "ts",
         window_rows: int | None = None,
         max_ahead_us: int | None = None,
+        site: Site | None = None,
     ) -> DraftStream:
         """A stream with the given columns (name to Spark's simple type) and its event time; None: unbounded."""
         number = len(self.streams)
@@ -93,6 +95,7 @@ class Draft:
                 idle_after_ms=idle_after_ms,
                 window_rows=window_rows,
                 max_ahead_us=max_ahead_us,
+                site=site,
             )
         )
         self.streams.append(added)

@@ -13,16 +13,19 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
-from braid.engine.commands import Command, IngestCommand, ProbeCommand
+from braid.engine.commands import Command, IngestCommand, ProbeCommand, SiteCommand
 from braid.engine.locations import Locations
-from braid.engine.reports import IngestReport, TaskFailure, TaskReport, read_reports, report_text
+from braid.engine.reports import IngestReport, SiteReport, TaskFailure, TaskReport, read_reports, report_text
 from braid.engine.sending.command_files import CommandSender, receive
-from braid.engine.tasks.functions import TaskFunction, task_function
+from braid.engine.tasks.functions import TaskFunction, sink_of, task_function
 from braid.engine.tasks.ingest import run_ingest
-from braid.engine.tasks.metering import run_metered, slot_meter
+from braid.engine.tasks.metering import run_metered, run_metered_round, slot_meter
 from braid.engine.tasks.shuffle import ShuffleTask, send_rows, store_rows
+from braid.engine.tasks.sites.messages import PIECES, SLOT
+from braid.engine.tasks.sites.rounds import run_site_round
 from braid.engine.tasks.task import SlotTask, Task
 from braid.engine.tasks.worker.allowance import obey
 from braid.errors import UnsupportedExpressionError
@@ -141,6 +144,21 @@ class InlineCluster:
             texts = [self._run(partial(self._slot, function, type(command), text, slot)) for slot in self.slot_order()]
         return read_reports(command.reports, texts)
 
+    def converse(self, command: SiteCommand, rounds: int) -> list[SiteReport]:
+        """Rounds of messages, in which every task may run twice."""
+        texts: list[str] = []
+        inbox = PIECES.empty_table()
+        with self._sender.sent(command, self.slots) as text:
+            for number in range(rounds):
+                sent: list[pa.RecordBatch] = []
+                for slot in self.slot_order():
+                    own = inbox.filter(pc.equal(inbox.column(SLOT), slot)).to_batches()
+                    pieces, report = self._try(partial(self._round, text, number, slot, own))
+                    sent += pieces
+                    texts.append(report_text(report))
+                inbox = pa.Table.from_batches(sent, PIECES)
+        return read_reports(SiteReport, texts)
+
     def slot_order(self) -> Sequence[int]:
         """The order in which the tasks of a job run, and in which their reports come; a test may replace it."""
         return range(self.slots)
@@ -183,6 +201,14 @@ class InlineCluster:
         command = self._received(kind, text, slot, meter)
         task = SlotTask(self._plan, self._locations, self.slots, Task(slot, attempt, "inline"))
         return run_metered(meter, partial(function, task, command))
+
+    def _round(
+        self, text: str, number: int, slot: int, pieces: list[pa.RecordBatch], attempt: int
+    ) -> tuple[list[pa.RecordBatch], SiteReport | TaskFailure]:
+        meter = slot_meter(slot, self.slots)
+        command = self._received(SiteCommand, text, slot, meter)
+        task = SlotTask(self._plan, self._locations, self.slots, Task(slot, attempt, "inline"))
+        return run_metered_round(meter, partial(run_site_round, task, command, number, pieces, sink_of(self._plan)))
 
     def _run(self, work: Callable[[int], object]) -> str:
         """One task; reports are passed as text, as from Spark's workers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,16 +17,17 @@ import pyarrow.parquet as pq
 from braid.control.elasticity import Elasticity
 from braid.control.idleness import SourceCheck
 from braid.control.memory.adapting import Decide
-from braid.control.memory.deferring import Returning
+from braid.control.memory.deferring import Returning, clean_up_bytes
 from braid.control.ordering import Ordering
 from braid.engine.locations import Locations
 from braid.engine.restart.consistency import claim_for
 from braid.engine.restart.identity import identify, require_newest, settle
-from braid.engine.sinks import STAGING, FileSink
+from braid.engine.sinks import STAGING, DiscardSink, FileSink
 from braid.engine.step import StepRunner
 from braid.optimizer.exchange import RequestedExchange, choose_exchange
 from braid.optimizer.strategies import Auto, Strategy
-from braid.optimizer.strategies.strategy import interleave_of
+from braid.optimizer.strategies.semijoin import storage_of
+from braid.optimizer.strategies.strategy import interleave_of, sequences_of
 from braid.plan.logical import LogicalPlan
 from braid.plan.memory import MemoryLimit
 from braid.state.checkpoint import Checkpoint
@@ -36,7 +37,7 @@ from braid.testing.inline import ROWS_PER_BATCH, Fate, InlineCluster
 
 
 class InlineQuery:
-    """Results go to `directory/out`, state to `directory/checkpoint`."""
+    """Results go to `directory/out`, or are only counted; state goes to `directory/checkpoint`."""
 
     def __init__(
         self,
@@ -57,30 +58,31 @@ class InlineQuery:
         memory: Decide | None = None,
         returning: Returning = lambda _: (),
         limits: MemoryLimit | None = None,
+        results: Literal["kept", "counted"] = "kept",
     ) -> None:
-        files = LocalFiles() if files is None else files
+        files = files or LocalFiles()
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
-        accept = accept_changed_functions
-        find = partial(identify, self.checkpoint, logical_plan, self.checkpoint.path, accept_changed_functions=accept)
+        accept, path = accept_changed_functions, self.checkpoint.path
+        find = partial(identify, self.checkpoint, logical_plan, path, accept_changed_functions=accept)
         identity = find()
-        plan = identity.plan
+        plan, strategy = identity.plan, strategy or Auto()
         self._output, self._schema = f"{directory}/out", logical_plan.sink_schema
         self._names = [stream.name for stream in logical_plan.streams]
         self._clock = clock or ManualClock()
         shared = None if limits is None else limits.for_tasks(slots, slots, "one")
-        locations = Locations(self.checkpoint.path, f"{self._output}/{STAGING}", "none", memory=shared)
+        staging, discard, stored = f"{self._output}/{STAGING}", results == "counted", storage_of(plan)
+        locations = Locations(self.checkpoint.path, staging, "none", discard, memory=shared, site_storage=stored)
         chosen = choose_exchange(exchange, plan, locations.checkpoint, slots).kind
-        self.cluster = InlineCluster(
-            logical_plan, plan, locations, slots, ingest_tasks, fate, rows_per_batch, files, chosen
-        )
-        strategy = Auto() if strategy is None else strategy
+        work = (logical_plan, plan, locations, slots)
+        self.cluster = InlineCluster(*work, ingest_tasks, fate, rows_per_batch, files, chosen)
         layout = strategy.layout(plan, slots)
         identity = settle(identity, find, self.checkpoint)
-        sink = FileSink(files, self._output, "inline")
+        sink = DiscardSink(files) if discard else FileSink(files, self._output, "inline")
         owner = claim_for(self.checkpoint, sink, uuid.uuid4().hex, self._clock())
         require_newest(identity, find, self.checkpoint)
         given = (plan, self.checkpoint, self.cluster, sink, owner, layout, self._clock, elasticity, ordering)
-        more = (interleave_of(strategy), memory, returning, None if limits is None else limits.disk_bytes)
+        bounds = None if limits is None else limits.disk_bytes, clean_up_bytes(limits, layout.units[0])
+        more = (interleave_of(strategy), memory, returning, *bounds, sequences_of(strategy, plan, layout))
         self.steps = StepRunner(*given, "streaming", *more)
 
     @property

@@ -29,12 +29,17 @@ def test_totals_add_up() -> None:
     assert totals.seconds >= 0.5
     console = Console(file=StringIO(), width=120)
     console.print(LiveView(totals))
-    totals.watch({"running": {"seconds": 0.4}, "message": "running step 3 (probe)"})
+    totals.watch({"running": {"seconds": 0.4, "share": None}, "message": "running step 3 (probe)"})
     console.print(LiveView(totals))
     assert "running step 3" not in console.file.getvalue()
-    totals.watch({"running": {"seconds": 1.4}, "message": "running step 3 (probe)"})
+    totals.watch({"running": {"seconds": 1.4, "share": None}, "message": "running step 3 (probe)"})
     console.print(LiveView(totals))
-    assert "running step 3 (probe)" in console.file.getvalue()
+    assert console.file.getvalue().endswith("\nrunning step 3 (probe)\n")
+    totals.watch({"running": {"seconds": 2.4, "share": 0.5}, "message": "running step 3 (probe)"})
+    console.print(LiveView(totals))
+    bar, text = console.file.getvalue().splitlines()[-1].split("  ", 1)
+    assert len(bar) == 24 // 2
+    assert text.strip() == "running step 3 (probe)"
 
 
 @pytest.mark.parametrize(

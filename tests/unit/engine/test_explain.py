@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from braid.engine.explain import explain_query
 from braid.optimizer.build import build_plan
 from braid.optimizer.strategies import Auto, TimeSliced
+from braid.state.slice_state import RingVote
 from braid.testing import Draft, InlineQuery, ManualClock
 from braid.testing.drafts import TIMESTAMP
 from braid.testing.expressions import constant, within
@@ -55,13 +57,16 @@ def test_a_run_by_time_slices_shows_its_rings_and_what_they_are_expected_to_take
     query = InlineQuery(logical_plan, str(tmp_path), strategy=strategy, clock=ManualClock(0))
     rows = pa.table({"ts": pa.array(range(0, 1_500_000, 1000)).cast(TIMESTAMP), "v": range(1500)})
     query.run(0, {"a": rows, "b": rows})
-    before, after = (
+    manifest = query.steps.manifest
+    assert manifest.slice_state is not None
+    voted = replace(manifest, slice_state=replace(manifest.slice_state, rings=RingVote((3, 2), 1.5, 2)))
+    before, after, waiting = (
         explain_query(logical_plan, build_plan(logical_plan), strategy, 2, "layout", manifest)
-        for manifest in (None, query.steps.manifest)
+        for manifest in (None, manifest, voted)
     )
     assert "new rows of a: b (guess: " in before
-    assert "rings for latency: all units, because no rates were measured before this start" in before
+    assert "rings for latency: all units, because no rates were measured yet" in before
     assert "new rows of a: b (estimate: " in after
     assert "rings for latency: a 4, b 4; expected " in after
-    assert " for 3,000 rows of a step\n" in after
-    assert "a restart would choose a " in after
+    assert " for 3,000 rows of a step, with " in after
+    assert "rings of a 3, b 2 units would be 1.5 times as fast; they are chosen after 8 steps in a row" in waiting

@@ -12,6 +12,7 @@ from braid.plan.layout import Layout
 from braid.state.changes import apply, difference
 from braid.state.manifest import AggregateBlock, AggregateState, Block, Load, Manifest, Mark, Move
 from braid.state.order_state import BufferedBlock, OrderState, Pace
+from tests.budget import seeds
 
 SLOTS = 64
 
@@ -37,10 +38,9 @@ def later(chance: random.Random, before: Manifest) -> Manifest:
     step = before.step + 1
     kept = [block for block in before.blocks if chance.random() < 0.9]
     kept = [replace(block, buffered=not block.buffered) if chance.random() < 0.02 else block for block in kept]
-    added = blocks(step)[: chance.randrange(SLOTS + 1)]
-    after = replace(
-        before, step=step, blocks=(*kept, *added), dropped=tuple(b.file for b in before.blocks if b not in kept)
-    )
+    added, known_still = blocks(step)[: chance.randrange(SLOTS + 1)], set(kept)
+    dropped = tuple(block.file for block in before.blocks if block not in known_still)
+    after = replace(before, step=step, blocks=(*kept, *added), dropped=dropped)
     if chance.random() < 0.5:
         parts = tuple(AggregateBlock(f"{step}-{n}", step, n, n) for n in range(SLOTS))
         known = () if before.aggregate is None else before.aggregate.blocks
@@ -55,7 +55,7 @@ def later(chance: random.Random, before: Manifest) -> Manifest:
     return replace(after, progress={"numInputRows": step}, marks=chance.choice((before.marks, (Mark(step, 1, 2),))))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(0, 20))
 def test_a_chain_of_changes_gives_every_record(seed: int) -> None:
     chance = random.Random(seed)
     known = written = first()

@@ -54,7 +54,7 @@ def test_records_come_back_as_they_were(checkpoint: Checkpoint) -> None:
 
 def test_the_exchanged_files_of_an_unfinished_term_survive_forget_and_sweep(checkpoint: Checkpoint) -> None:
     kept, over = "aaaaaaaa-000000000003-1-s00000-0.exchanged", "aaaaaaaa-000000000003-0-s00000-0.exchanged"
-    term = Term(3, (4, None), ((1, 2), (0, 2), (0, 1)), (1, 0), 17, 1, (kept,))
+    term = Term(3, (4, None), ((1, 2), (0, 2), (0, 1)), (1, 0), 17, 5, 1, (kept,))
     before, after = replace(MANIFEST, terms=(term,)), replace(MANIFEST, step=6, terms=(term,))
     for name in (kept, over, "b0.block", "b1.block"):
         write_record(checkpoint.files, f"{checkpoint.path}/blocks/{name}", {})
@@ -108,8 +108,8 @@ def test_a_sweep_takes_what_nothing_names(checkpoint: Checkpoint, monkeypatch: p
     kept |= {"blocks/0123abcd-000000000006-0-0-1.block", "staging/0123abcd-000000000006-0-0-1"}
     kept |= {"manifests/.000000000006.json.half", "deltas/.000000000006.json.half"}
     doomed = {"blocks/0123abcd-000000000005-0-0-1.block", "staging/fedc4567-000000000001-0-0-9"}
-    kept |= {"commands/0123abcd-000000000006-c1.command"}
-    doomed |= {"commands/0123abcd-000000000005-c1.command"}
+    kept |= {"commands/0123abcd-000000000006-c1.command", "progress/0123abcd-000000000006-0-s00001-7.250"}
+    doomed |= {"commands/0123abcd-000000000005-c1.command", "progress/0123abcd-000000000005-0-s00001-7.250"}
     doomed |= {"manifests/.000000000005.json.half", "deltas/.000000000005.json.half"}
     for name in kept | doomed:
         files.write_new(f"{path}/{name}", b"")

@@ -17,7 +17,9 @@ from braid.state.observed.groups import GroupLoad, GroupState, MemoryHistory
 Decide = Callable[[MemoryState], Decided]
 """A policy: what a query does about its memory, by the state before a step."""
 Counted = tuple[int, GroupLoad, int]
-"""A partition group, its load in one job of a step with the results of this job, and the rows that the step stored."""
+"""A partition group, its load in one job of a step with the results of this job, and the rows that the step stored.
+
+Of its pushed rows it has those that this step has pushed."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def groups_after(
             results=load.results + found.results,
             inserted_ms=now_ms if inserted else load.inserted_ms,
             sampled=load.sampled + found.results,
+            pushed_rows=known[group].pushed_rows + found.pushed_rows,
+            pushed_size=known[group].pushed_size + found.pushed_size,
         )
         loads[group] = load if after == load else after
     if before is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -10,7 +11,7 @@ from braid.placement.deferral import CleanUp
 from braid.plan.join import JoinPlan
 from braid.plan.memory import MemoryLimit
 from braid.state.manifest import DeltaRecord, Manifest
-from braid.state.observed.groups import GroupLoad, GroupState, Push
+from braid.state.observed.groups import GroupState, Push
 
 # What one step cleans up: at some million rows a second and slot, a second or so.
 CLEAN_UP_BYTES = 256 << 20
@@ -35,15 +36,27 @@ def why_not_deferred(plan: JoinPlan) -> str | None:
     return None
 
 
-def groups_to_clean(state: GroupState) -> tuple[int, ...]:
-    """The groups whose deferred results are found next: of few bytes first, so many that their bytes are bounded."""
-    chosen: list[int] = []
-    total = 0
-    for group in sorted(state.owing, key=lambda number: (_size(state.loads[number]), number)):
-        total += _size(state.loads[group])
-        if chosen and total > CLEAN_UP_BYTES:
-            break
-        chosen.append(group)
+def clean_up_bytes(limit: MemoryLimit | None, units: int) -> int:
+    """What one step cleans up: what the units can keep open, so that every row is read once for it."""
+    return CLEAN_UP_BYTES if limit is None else min(CLEAN_UP_BYTES, units * limit.limit_bytes // 2)
+
+
+def groups_to_clean(manifest: Manifest, most: int = CLEAN_UP_BYTES) -> tuple[int, ...]:
+    """The groups whose deferred results are found next: at least one of each unit, and of `most` bytes otherwise.
+
+    Those that were pushed first come first: as long as one of them is deferred, no row expires since then.
+    """
+    state, units = manifest.groups, manifest.layout.group_units
+    if state is None:
+        return ()
+    first = {group: push.step for push in reversed(state.pushes) for group in push.groups}
+    sizes: dict[int, int] = defaultdict(int)
+    share, chosen = most // manifest.layout.units[0], []
+    for group in sorted(state.owing, key=lambda number: (first[number], number)):
+        load, unit = state.loads[group], units[group]
+        if unit not in sizes or sizes[unit] + load.size + load.pushed_size <= share:
+            sizes[unit] += load.size + load.pushed_size
+            chosen.append(group)
     return tuple(sorted(chosen))
 
 
@@ -71,11 +84,10 @@ def returning_groups(limit: MemoryLimit | None, manifest: Manifest) -> tuple[int
 def clean_up_jobs(pushes: tuple[Push, ...], groups: tuple[int, ...], streams: int, step: int) -> Iterator[CleanUp]:
     """The jobs that find the deferred results of some groups, up to the rows of the step before `step`.
 
-    Rows start interval by interval between pushes, from the first push of a cleaned group on; each interval has a job
-    for every term of the last stream.
+    Rows start interval by interval between the pushes of cleaned groups, from the first on; each interval has a job for
+    every term of the last stream.
     """
-    own = [push.step for push in pushes if not set(groups).isdisjoint(push.groups)]
-    edges = sorted({push.step for push in pushes if own and push.step >= min(own)})
+    edges = sorted({push.step for push in pushes if not set(groups).isdisjoint(push.groups)})
     for first, following in pairwise([*edges, step]):
         for term in range(streams - 1):
             yield CleanUp(groups, first, following - 1, term)
@@ -91,10 +103,13 @@ def with_clean_up(state: GroupState, cleaned: tuple[int, ...], rows: int, second
     """The state after some groups were cleaned up, which have one part again; that looked up `rows` in `seconds`."""
     if not cleaned:
         return state
-    own = set(cleaned)
+    own, loads = set(cleaned), list(state.loads)
     left = (replace(push, groups=tuple(g for g in push.groups if g not in own)) for push in state.pushes)
+    for group in cleaned:
+        loads[group] = replace(loads[group], pushed_rows=0, pushed_size=0)
     return replace(
         state,
+        loads=tuple(loads),
         pushes=tuple(push for push in left if push.groups),
         cleaned_rows=round(DECAY * state.cleaned_rows + rows, 1),
         cleaned_seconds=round(DECAY * state.cleaned_seconds + seconds, 6),
@@ -102,11 +117,13 @@ def with_clean_up(state: GroupState, cleaned: tuple[int, ...], rows: int, second
 
 
 def begin_parts(state: GroupState, push: Push) -> GroupState:
-    """The state with a push: its groups have no bytes in memory, and count their results again."""
+    """The state with a push: its groups have no bytes in memory, and count their results again.
+
+    What was put apart of them is added when the slots have reported it.
+    """
     loads = list(state.loads)
     for group in push.groups:
-        load = loads[group]
-        loads[group] = replace(load, size=0, results=0, pushed_size=load.pushed_size + load.size)
+        loads[group] = replace(loads[group], size=0, results=0)
     return replace(state, loads=tuple(loads), pushes=(*state.pushes, push))
 
 
@@ -115,7 +132,3 @@ def clean_up_seconds(state: GroupState, slots: int) -> float:
     rows = sum(state.loads[group].pushed_rows for group in state.owing)
     pace = state.cleaned_rows / state.cleaned_seconds if state.cleaned_seconds else ASSUMED_ROWS_PER_SECOND * slots
     return rows / max(pace, 1.0)
-
-
-def _size(load: GroupLoad) -> int:
-    return load.size + load.pushed_size

@@ -85,10 +85,13 @@ def better_balance(plan: JoinPlan, layout: Layout, recorded: Iterable[SliceLoad]
 
 
 def balanced_slices(plan: JoinPlan, layout: Layout, loads: Loads) -> tuple[Slicing, ...]:
-    """Slices of every stream by which units have even loads; a window has sixteen for each unit of a ring."""
+    """Slices of every stream by which units have even loads; a window has sixteen for each unit of a ring.
+
+    Rings that were chosen for latency keep their lengths: more units would cost more than even loads save.
+    """
     units, totals = layout.units[0], loads.tolist()
     known = [Ring(slicing.first, slicing.units) for slicing in layout.slices]
-    rings = rings_for(known, totals, units, MAX_IMBALANCE)
+    rings = known if layout.goal == "latency" else rings_for(known, totals, units, MAX_IMBALANCE)
     shares = even_shares(rings, totals, units)
     return tuple(
         _divided(plan.streams[stream].window_us, slicing, ring, share)

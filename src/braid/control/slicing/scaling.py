@@ -20,18 +20,33 @@ def on_units(plan: JoinPlan, layout: Layout, units: int) -> Layout:
         window = plan.streams[stream].window_us
         width = slicing.width_us if window is None else max(1, -(-window // (SLICES_PER_UNIT * ring)))
         slices.append(Slicing(width, ring, slicing.first % units))
-    return replace(layout.resliced(tuple(slices)), units=(units,), sizes=None)
+    # Rings that were chosen for a goal were chosen for the units before.
+    scaled = replace(layout, slices=tuple(slices), first_slices=()) if layout.goal else layout.resliced(tuple(slices))
+    return replace(scaled, units=(units,), sizes=None)
 
 
 def is_continued(newest: Layout, chosen: Layout, elastic: bool) -> bool:
     """Whether the newest layout is what became of the chosen one, so that its slices stay.
 
-    If it is `elastic`, that may have been on another number of units; rings that were chosen for a goal then stay too.
+    If it is `elastic`, that may have been on another number of units.
     """
-    if not newest.slices or not elastic:
-        return bool(newest.slices) and newest.started_by(chosen)
-    began = chosen.slices if chosen.goal is not None else newest.first_slices or newest.slices
-    return replace(newest, units=chosen.units, slices=began, first_slices=()).started_by(chosen)
+    if not newest.slices:
+        return False
+    began = chosen.slices if _rings_stay(chosen, elastic) else newest.first_slices or newest.slices
+    units = chosen.units if elastic else newest.units
+    return replace(newest, units=units, slices=began, first_slices=()).started_by(chosen)
+
+
+def continued(newest: Layout, chosen: Layout, elastic: bool) -> Layout:
+    """The chosen layout with the slices that the newest one has."""
+    first = newest.first_slices if _rings_stay(chosen, elastic) else chosen.slices
+    same = replace(chosen, slices=newest.slices, first_slices=() if first == newest.slices else first)
+    return replace(same, epoch=newest.epoch, units=newest.units)
+
+
+def _rings_stay(chosen: Layout, elastic: bool) -> bool:
+    """Whether rings that were chosen for a goal stay, whatever a start would choose: steps may have changed them."""
+    return chosen.goal is not None and (elastic or chosen.adapt != "off")
 
 
 def describe_scaling(scaling: Scaling, layout: Layout) -> str:

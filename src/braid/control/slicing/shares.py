@@ -71,7 +71,8 @@ def even_shares(rings: Sequence[Ring], loads: Sequence[float], units: int) -> li
             if load > TOLERANCE * total.sum():  # less makes no difference, and divides badly
                 total[own] -= load * shares[stream]
                 filled = _filled(total[own], load)
-                shares[stream] = filled / filled.sum()
+                if filled.sum() > 0:  # not so where the load is the least of all floats
+                    shares[stream] = filled / filled.sum()
                 total[own] += load * shares[stream]
         if np.abs(total - before).max() <= TOLERANCE * total.sum():
             break

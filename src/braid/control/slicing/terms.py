@@ -23,7 +23,7 @@ Marks = tuple[int | None, ...]
 def term_of(delta: DeltaRecord) -> Term:
     """The term of a step, before its first round."""
     oldest = min((block.min_time for block in delta.blocks), default=EARLIEST_US)
-    return Term(delta.step, delta.watermarks, delta.join_orders, delta.check_order, oldest)
+    return Term(delta.step, delta.watermarks, delta.join_orders, delta.check_order, oldest, delta.now_ms)
 
 
 def jobs_of(terms: Sequence[Term], interleave: int) -> int:
@@ -63,12 +63,10 @@ def frontier_before(
     return later(before_us, min(frontier_us, oldest))
 
 
-def interval_of(terms: Sequence[Term], pushes: Sequence[Push] = ()) -> Callable[[Block], int]:
+def interval_of(terms: Sequence[Term]) -> Callable[[Block], int]:
     """The function that says in which interval of steps a block is; only blocks of one interval may be merged.
 
-    A term of step b separates blocks of steps before b, of b, and after b. A push at step b separates those before b
-    from the others: these have another part of its groups.
+    A term of step b separates blocks of steps before b, of b, and after b.
     """
-    steps = {step for term in terms for step in (term.step, term.step + 1)}
-    boundaries = sorted(steps | {push.step for push in pushes})
+    boundaries = sorted({step for term in terms for step in (term.step, term.step + 1)})
     return lambda block: bisect_right(boundaries, block.first_step)

@@ -19,8 +19,13 @@ def clean_up(plan: JoinPlan, cluster: Cluster, manifest: Manifest, delta: DeltaR
 
     What was observed of the lookups is not kept: rows that start again are not those that a step brings.
     """
-    found, streams = Found(), len(plan.streams)
-    for job in clean_up_jobs(manifest.pushes, delta.cleaned, streams, delta.step):
-        own = replace(command, admission=Admission(delta.step, clean_up=job, streams=streams))
-        found += run_jobs(cluster, [TermRounds(plan, cluster, term_of(delta), own)])
+    streams = len(plan.streams)
+    commands = [
+        replace(command, admission=Admission(delta.step, clean_up=job, streams=streams))
+        for job in clean_up_jobs(manifest.pushes, delta.cleaned, streams, delta.step)
+    ]
+    terms = [TermRounds(plan, cluster, term_of(delta), own) for own in commands]
+    # What Spark's JVM evaluates needs jobs of another shape; all else is looked up in one job.
+    alone = any(cluster.needs_own_round(command, number) for number in range(command.rounds))
+    found = sum((run_jobs(cluster, some) for some in ([[term] for term in terms] if alone else [terms])), Found())
     return replace(found, lookups=())

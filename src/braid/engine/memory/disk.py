@@ -8,7 +8,7 @@ rows are read or probed again after a restart with a larger limit.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 from braid.engine.commands import Command, IngestCommand, ProbeCommand, RoundsCommand
 from braid.errors import StorageError, StorageWarning
@@ -16,8 +16,11 @@ from braid.plan.sizes import format_bytes
 from braid.state.files import Files
 from braid.state.manifest import Merge
 
-# The share of the limit at which a run warns.
+# The share of the limit at which a run warns, and begins to find deferred results.
 EARLY = 0.8
+
+Room = Literal["enough", "little", "none"]
+"""Whether a checkpoint has room for another batch; `little` is over the share at which a run warns."""
 
 
 class DiskLimit:
@@ -48,6 +51,14 @@ class DiskLimit:
         if self.size + growth > EARLY * self._limit and not self._warned:
             self._warned = True
             warnings.warn(self._warning(), StorageWarning, stacklevel=2)
+
+    @property
+    def room(self) -> Room:
+        """How much room the next batch would find, by what is known since the last job."""
+        expected = self.size + self._largest_ingest
+        if self._limit is None or expected <= EARLY * self._limit:
+            return "enough"
+        return "little" if expected <= self._limit else "none"
 
     def progress(self) -> dict[str, int]:
         """The size before the last job, and the limit; empty without one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from braid.engine.cluster import Cluster
 from braid.engine.ordered.ranking import Ranked, rank
 from braid.engine.ordered.release import Released, buffered_blocks, release
 from braid.engine.reports import IngestReport, ProbeReport
+from braid.engine.rounds import BufferedResults, Found
 from braid.placement.admission import ALWAYS, NEVER, Admission
 from braid.plan.instants import iso_time
 from braid.plan.join import JoinPlan
@@ -100,18 +101,18 @@ class OrderKeeper:
         delta: DeltaRecord,
         ranked: Ranked,
         aggregate: AggregateState | None,
-        reports: Sequence[ProbeReport],
+        looked: Found,
         clock: Callable[[], int],
     ) -> OrderedStep:
         """Release what is due, and compute the order state; `aggregate` is the state of an ordered aggregation.
 
         The waiting time of emitted results ends with their release.
         """
-        before = self.order_state(manifest)
+        before, reports = self.order_state(manifest), looked.reports
         until = release_until(delta.frontier_us, delta.flush)
         found_ms = clock()
         arrivals, found = respond((*before.arrivals, *delta.arrivals), until, found_ms)
-        fresh = buffered_blocks((report.output.buffered for report in reports), _mean_arrival(delta, found, found_ms))
+        fresh = _fresh_blocks(looked.buffered, delta, _mean_arrival(delta, found, found_ms))
         released, summed = self._release(before, delta, aggregate, reports, fresh)
         now_ms = clock()
         waits = [(wait + now_ms - found_ms, rows) for wait, rows in found]
@@ -129,7 +130,8 @@ class OrderKeeper:
             flushed=delta.flush,
         )
         late = waits if delta.buffered_kind == "rows" else []
-        results = _result_waits(released.counts, before.results, fresh, late, now_ms)
+        own = {results.file.block.file for results in looked.buffered if results.step == delta.step}
+        results = _result_waits(released.counts, (*before.results, *fresh), own, late, now_ms)
         over = [
             arrival_log.file
             for arrival_log in (*before.arrival_logs, *delta.arrival_logs)
@@ -294,14 +296,29 @@ def _mean_arrival(delta: DeltaRecord, waits: Waits, now_ms: int) -> int:
     return now_ms - round(sum(wait * count for wait, count in waits) / rows)
 
 
+def _fresh_blocks(found: Sequence[BufferedResults], delta: DeltaRecord, own_ms: int) -> tuple[BufferedBlock, ...]:
+    """What a step has found. Its own rows arrived at `own_ms` on average, those of trailing rounds with their step."""
+    return tuple(
+        block
+        for results in found
+        for block in buffered_blocks([results.file], own_ms if results.step == delta.step else results.arrived_ms)
+    )
+
+
 def _result_waits(
-    counts: dict[str, int], buffered: Sequence[BufferedBlock], fresh: Sequence[BufferedBlock], rows: Waits, now_ms: int
+    counts: dict[str, int], blocks: Sequence[BufferedBlock], own: Collection[str], rows: Waits, now_ms: int
 ) -> Waits:
-    """How long the emitted results have waited since their rows arrived; new ones waited as long as their rows."""
-    found = sum(counts.get(block.file, 0) for block in fresh)
-    blocks = buffered if rows else (*buffered, *fresh)
-    known = [(float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0))) for block in blocks]
-    return [*known, *spread(found, rows)]
+    """How long the emitted results have waited since their rows arrived.
+
+    `own` files have what the rows of the step found. If `rows` waited, these results waited as long as they did.
+    """
+    of_rows = own if rows else ()
+    known = [
+        (float(max(0, now_ms - block.arrived_ms)), float(counts.get(block.file, 0)))
+        for block in blocks
+        if block.file not in of_rows
+    ]
+    return [*known, *spread(sum(counts.get(file, 0) for file in of_rows), rows)]
 
 
 def _busy(reports: Sequence[ProbeReport], streams: int) -> list[dict[int, float]]:

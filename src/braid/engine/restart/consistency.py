@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 from braid.engine.sinks import Sink
 from braid.errors import RecoveryError, RestartError, StepCommittedError, StorageWarning, TakenOverError
+from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.checkpoint import Checkpoint
-from braid.state.manifest import Manifest
+from braid.state.manifest import DeltaRecord, Manifest
 from braid.state.ownership import Ownership, claim
 
 
@@ -52,6 +53,28 @@ def contested(owner: Ownership, checkpoint: Checkpoint, step: Callable[[], int])
         if checkpoint.is_committed(step()):
             raise StepCommittedError(f"Step {step()} was committed by another run.") from error
         raise
+
+
+def require_continuing(plan: JoinPlan, manifest: Manifest, chosen: Layout) -> None:
+    """Refuse a layout that cannot go on from the stored rows."""
+    require_same_groups(manifest, chosen)
+    apart = [stream.name for stream in plan.streams if stream.site is not None and stream.site.storage is not None]
+    between_sites = manifest.step >= 0 and any(layout.kind == "sites" for layout in manifest.layouts)
+    if apart and between_sites and chosen.kind != "sites":
+        raise RestartError(
+            f"The rows of {', '.join(apart)} are in storage of their own site, which other strategies do not read.",
+            hint="Go on with braid.Semijoin, or start another strategy with a new checkpoint.",
+        )
+
+
+def require_without_input(delta: DeltaRecord, manifest: Manifest) -> None:
+    """Refuse to finish a step whose batch Spark has not offered again."""
+    if delta.batch > manifest.batch:
+        raise RecoveryError(
+            f"Spark batch {delta.batch} was read but its step {delta.step} is not finished, so nothing can be emitted "
+            "before it.",
+            hint="Start the query again: it finishes that step first.",
+        )
 
 
 def require_same_groups(manifest: Manifest, chosen: Layout) -> None:

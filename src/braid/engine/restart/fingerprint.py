@@ -1,7 +1,7 @@
 """The fingerprint of a query: names, order and types of everything that a checkpoint stores.
 
-Strategy, units, ordering policy, trigger, retention and sink options are not part of it: they may change. Every
-recorded difference is found by `differences.py`, and refused.
+Strategy, units, interleave, memory limit, ordering policy, trigger, retention and sink options are not part of it: they
+may change. Every recorded difference is found by `differences.py`, and refused.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def _stream(logical_plan: LogicalPlan, stream: LogicalStream) -> dict[str, Any]:
         "lateness": stream.lateness_us,
         "idle_after": stream.idle_after_ms,
         **({} if stream.max_ahead_us is None else {"max_ahead": stream.max_ahead_us}),
+        **({} if stream.site is None else {"site": [stream.site.name, stream.site.storage]}),
         "columns": {column.name: column.type for column in _read_columns(logical_plan, stream)},
         **_row_order(stream),
     }

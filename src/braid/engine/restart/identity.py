@@ -22,8 +22,8 @@ from braid.state.checkpoint import Checkpoint
 
 ELSEWHERE = "a new checkpointLocation, and where it writes files a new path"
 CHANGED_QUERY = (
-    f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, the policy of an order, trigger, "
-    "retention and sink options may change; the rest may not."
+    f"Undo the change, or start the changed query with {ELSEWHERE}. Strategy, units, interleave, the memory limit, the "
+    "policy of an order, trigger, retention and sink options may change; the rest may not."
 )
 CHANGED_FUNCTION = (
     "If results found by the old function and by the new one may stand side by side, start once with the option "

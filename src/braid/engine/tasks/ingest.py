@@ -19,14 +19,15 @@ from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
 from braid.engine.tasks.sampling import KeySample, NumberSampling, RowSampling
-from braid.engine.tasks.segments import column_types
 from braid.engine.tasks.storing import placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces
+from braid.placement.sites import stored_plan
 from braid.placement.units import copied_rows
-from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column
+from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column, step_column
+from braid.plan.stored_types import column_types
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.observed.samples import NumberSample
 from braid.state.order_state import ArrivalLog
@@ -113,7 +114,7 @@ class IngestTask:
         task: Task,
         destination: Destination,
     ) -> None:
-        self._plan = plan
+        self._plan = plan = stored_plan(plan, command.layout)
         self._stream = plan.streams[stream]
         self._command = command
         self._task = task
@@ -146,6 +147,9 @@ class IngestTask:
             self._log_arrivals(chunk.filter(pa.array(~late)))
         keep = ~late & self._selected(chunk)
         stored = chunk.select([name for name in chunk.schema.names if name in self._types])
+        if self._plan.stamped:
+            steps = np.full(chunk.num_rows, self._command.step, np.int64)
+            stored = stored.append_column(step_column(self._stream.number), pa.array(steps))
         rows = Rows.from_batch(stored if keep.all() else stored.filter(pa.array(keep)), self._types)
         if rows.length:
             self._store(rows)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 import numpy as np
 
 from braid.control.fanouts import LookupCounts
 from braid.engine.commands import ProbeCommand
-from braid.engine.reports import GroupCount
-from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, wanted_by
-from braid.engine.tasks.lookup.counting import Earlier, Stored, Visits
+from braid.engine.reports import GroupCount, HiddenRows
+from braid.engine.tasks.lookup.arrivals import ROWS_AT_ONCE, Arrivals, ProbingRows, wanted_by
+from braid.engine.tasks.lookup.counting import Comparing, Stored, Visits, WorkDone
 from braid.engine.tasks.lookup.group_counts import GroupCounts, VisibleRows
 from braid.engine.tasks.lookup.prepared import PreparedRows
 from braid.engine.tasks.lookup.reaching import reach_of
@@ -43,7 +44,11 @@ Keep = Callable[[tuple[int, ...], Rows], None]
 
 
 class SlotLookups:
-    """The lookups of one slot in one job; `own` are the blocks that it has gathered from the ingest files."""
+    """The lookups of one slot in one job; `own` are the blocks that it has gathered from the ingest files.
+
+    They are also those that it has rewritten to put pushed rows apart. The rows that look something up are read from
+    blocks and exchanged files, unless other `arrivals` are given.
+    """
 
     def __init__(
         self,
@@ -53,15 +58,15 @@ class SlotLookups:
         slots: int,
         store: SegmentStore,
         keep: Keep,
+        arrivals: ProbingRows | None = None,
     ) -> None:
         self.plan: JoinPlan = store.plan
         self._command = command
         self._blocks = (*command.blocks, *own)
-        gathered = frozenset(file for gather in command.gathers for file in gather.files)
+        gathered = frozenset(file for merge in (*command.gathers, *command.separating) for file in merge.files)
         self._stored_blocks = tuple(block for block in self._blocks if block.file not in gathered)
-        self._store = store
+        self._store, self._keep = store, keep
         self._slot, self._slots = slot, slots
-        self._keep = keep
         self._probe_orders = build_probe_orders(self.plan, command.join_orders)
         self._owned = {layout.epoch: self._owned_units(layout) for layout in command.layouts}
         self._rank_indexes = {
@@ -75,9 +80,8 @@ class SlotLookups:
         # Rows that were placed when they were gathered probe from the ingest files, which have all of them.
         placed = {gather.stream for gather in command.gathers if gather.into is not None}
         probing = (*command.blocks, *(block for block in own if block.stream not in placed))
-        self._arrivals = Arrivals(
-            command, probing, gathered, self._owned, self._targets, self._view, store, self._stays_local(slots)
-        )
+        read_from = (self._owned, self._targets, self._view, store, self._stays_local(slots))
+        self._arrivals = arrivals or Arrivals(command, probing, gathered, *read_from)
         self._pending: dict[tuple[int, int, int], Buffer] = defaultdict(lambda: Buffer(ROWS_AT_ONCE))
         self._sliced = {layout.epoch for layout in command.layouts if are_sliced(layout, newest)}
         self._grouped = {layout.epoch for layout in command.layouts if layout.shares_groups(newest)}
@@ -85,8 +89,9 @@ class SlotLookups:
         self.units: dict[tuple[int, int], Counters] = defaultdict(Counters)
         self._pairs: dict[tuple[int, int], int] = defaultdict(int)
         self._seconds: dict[tuple[int, int], float] = defaultdict(float)
+        self.done = WorkDone(lambda: sum(self._arrivals.pairs(*entering) for entering in self._entering()))
         self._lookups: dict[tuple[int, int], Counters] = defaultdict(Counters)
-        self._earlier: dict[tuple[int, int], Earlier] = defaultdict(Earlier)
+        self._comparing: dict[tuple[int, int], Comparing] = defaultdict(Comparing)
         # Without functions nothing is worth ordering by what was measured.
         self._has_functions = any(conjunct.function is not None for conjunct in self.plan.conjuncts)
         self._checks: dict[int, Spent] = defaultdict(Spent)
@@ -145,6 +150,7 @@ class SlotLookups:
         if not targets:
             return
         self._lookups[probe_order.delta_stream, probe.stream].probes += rows.length
+        enters = round_number == max(self._command.first_round, probe_order.start)
         for target, prepared in self._prepared(probe_order, probe, round_number, rows, targets):
             visits: dict[tuple[int, int], Visits] = defaultdict(Visits)
             for block, segment, unit in target.segments:
@@ -155,9 +161,13 @@ class SlotLookups:
                 met = meeting(bounded, segment)
                 place = self._place(block.epoch, unit.number, route)
                 visits[place].add(met, bounded.rows.length)
+                if enters:
+                    self.done.begin(rows.length * segment.length)
                 for pairs in _matches(bounded, segment, met):
                     yield from self._pass_on(probe_order, round_number, route, pairs)
                 seconds = time.perf_counter() - began
+                if enters:
+                    self.done.end()
                 self._account(block, place, probe_order.delta_stream, probe.stream, probing, seconds)
             for place, visited in visits.items():
                 self.units[place].visits += visited.count
@@ -234,13 +244,17 @@ class SlotLookups:
                 totals[place] = Stored(rows + segment.rows, size + segment.length, known + copies)
         return totals
 
+    @property
+    def hidden(self) -> HiddenRows:
+        """What was opened of groups that lookups must not see; a clean-up looks up what was pushed."""
+        return HiddenRows() if self._command.admission.clean_up is not None else self._targets.hidden
+
     def group_counts(self) -> tuple[GroupCount, ...]:
         """What was observed of each partition group of this slot's units."""
         if self._groups is None:
             return ()
         blocks = self._grouped_blocks()
-        new = (block for block in blocks if block.first_step == self._command.admission.step)
-        return self._groups.report(blocks, new)
+        return self._groups.report(blocks, self._command.admission.step)
 
     def _grouped_blocks(self) -> list[Block]:
         """The stored blocks of this slot whose rows are sorted by the partition groups of the newest layout."""
@@ -278,8 +292,7 @@ class SlotLookups:
                 probes=counters.probes,
                 compared=counters.compared,
                 matched=counters.matched,
-                earlier_seconds=self._earlier[delta_stream, stream].seconds,
-                earlier_compared=self._earlier[delta_stream, stream].compared,
+                **asdict(self._comparing[delta_stream, stream]),
             )
             for (delta_stream, stream), counters in self._lookups.items()
         )
@@ -314,9 +327,11 @@ class SlotLookups:
         counters.windows_skipped += spent.windows_skipped
         self._lookups[delta_stream, stream].matched += spent.matched
         self._lookups[delta_stream, stream].compared += spent.compared
+        comparing = self._comparing[delta_stream, stream]
+        comparing.seconds += seconds
         if block.last_step < self._command.admission.step and not block.buffered:
-            self._earlier[delta_stream, stream].seconds += seconds
-            self._earlier[delta_stream, stream].compared += spent.compared
+            comparing.earlier_seconds += seconds
+            comparing.earlier_compared += spent.compared
         self._seconds[place] += seconds
         spent.probes = spent.compared = spent.matched = spent.windows_skipped = 0
         if self._has_functions:

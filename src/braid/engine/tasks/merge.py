@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from braid.engine.tasks.segments import Part, SegmentStore, column_types, group_parts, possible_rows, whole
+from braid.engine.tasks.lookup.row_ranges import Part, group_parts, whole
+from braid.engine.tasks.segments import SegmentStore
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.kernels.cutting import slice_starts
 from braid.kernels.grouping import groups_of_keys
-from braid.kernels.keys import Keys, common_keys
+from braid.kernels.keys import common_keys
 from braid.kernels.ordering import SortedIndex
-from braid.kernels.rows import Rows, row_groups
+from braid.kernels.rows import Rows, possible_rows, row_groups
 from braid.kernels.times import row_times
 from braid.placement.units import Placed, copied_rows, is_primary
-from braid.plan.join import SortOrder
+from braid.plan.join import JoinPlan, SortOrder, step_column
 from braid.plan.layout import Layout
+from braid.plan.stored_types import column_types
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
 from braid.state.manifest import Block, Merge, stored_block
@@ -82,7 +86,7 @@ def move_blocks(
 
 def gather_placed(
     merge: Merge,
-    new: Layout,
+    layouts: tuple[Layout, Layout],
     order: SortOrder,
     owned: set[int],
     inputs: list[Block],
@@ -90,13 +94,18 @@ def gather_placed(
     files: Files,
     path: str,
 ) -> Block | None:
-    """The block of this slot's units in the new layout, with rows that were read before it was chosen.
+    """The block of this slot's units in the new layout, with rows that were stored under the old one.
 
-    Every slot places all rows, in the same order, so that each row is in the block of one slot.
+    Every slot places all rows, in the same order, so that each row is in the block of one slot; of several copies one
+    counts.
     """
+    old, new = layouts
     by_place: dict[tuple[int, int], list[Rows]] = defaultdict(list)
     salt = inputs[0].last_step if inputs else 0
-    for rows in _useful_rows(merge, _parts(merge, None, inputs, store), store):
+    found = _parts(merge, None, inputs, store)
+    primary = (part for part in found if is_primary(old, merge.stream, part.segment.unit, part.segment.route))
+    for found_rows in _useful_rows(merge, primary, store):
+        rows = _with_step(store.plan, merge, inputs, found_rows)
         placed = placed_rows(store.plan, new, merge.stream, rows, salt)
         salt += rows.length
         own = np.isin(placed.units, list(owned))
@@ -122,24 +131,72 @@ def merge_groups(
     """The block of this slot's units, with the rows of their partition groups from blocks of several assignments.
 
     `opened` has the units of each layout that may have such rows. A slice is a range of groups, whichever units own
-    them.
+    them. Groups apart are left out.
     """
-    new = layouts[merge.epoch]
-    count = len(new.group_units)
-    first, last = (-(-count * number // merge.slices) for number in (merge.first, merge.last))
-    units = np.array(new.group_units)
-    units[:first] = units[last:] = NO_UNIT
-
-    def rows_of(unit: int) -> Iterator[Rows]:
-        wanted = units == unit
-        for rows in _useful_rows(merge, _group_parts(wanted, opened, inputs, store), store):
-            # Segments that are not sorted yet were read whole.
-            own = wanted[groups_of_keys(_needed(common_keys(store.plan, merge.stream, rows)), count)]
-            yield rows if own.all() else rows.take(np.flatnonzero(own))
-
-    together = {(unit, unit): (rows for rows in rows_of(unit) if rows.length) for unit in owned}
+    new, units = layouts[merge.epoch], _sliced_units(merge, layouts)
+    units[list(merge.apart)] = NO_UNIT
+    together = {(unit, unit): _rows_of_groups(merge, units == unit, opened, inputs, store) for unit in owned}
     writer = BlockWriter(files, path)
     return _write(merge, new, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
+
+
+def merge_apart(
+    merge: Merge,
+    layouts: Mapping[int, Layout],
+    order: SortOrder,
+    opened: Mapping[int, Collection[int]],
+    owned: set[int],
+    inputs: list[Block],
+    store: SegmentStore,
+    files: Files,
+    path: str,
+) -> Block | None:
+    """The same with the rows of groups apart: every segment has rows of one of them."""
+    new, units = layouts[merge.epoch], _sliced_units(merge, layouts)
+    chosen = np.zeros(len(units), bool)
+    chosen[list(merge.apart)] = True
+
+    def by_group(unit: int) -> Iterator[Rows]:
+        for rows in _rows_of_groups(merge, chosen & (units == unit), opened, inputs, store):
+            groups = _groups_of(merge, rows, store, len(units))
+            order_of_groups = np.argsort(groups, kind="stable")
+            edges = np.flatnonzero(np.diff(groups[order_of_groups])) + 1
+            yield from (rows.take(own) for own in np.split(order_of_groups, edges))
+
+    together = {(unit, unit): by_group(unit) for unit in owned}
+    writer = BlockWriter(files, path)
+    block = _write(merge, new, order, tuple(sorted(owned)), _placed(together), inputs, store, writer)
+    return None if block is None else replace(block, apart=merge.apart)
+
+
+def _sliced_units(merge: Merge, layouts: Mapping[int, Layout]) -> npt.NDArray[np.int64]:
+    """The unit of each partition group, where it is in the slices of this step."""
+    units = np.array(layouts[merge.epoch].group_units)
+    first, last = (-(-len(units) * number // merge.slices) for number in (merge.first, merge.last))
+    units[:first] = units[last:] = NO_UNIT
+    return units
+
+
+def _rows_of_groups(
+    merge: Merge,
+    wanted: npt.NDArray[np.bool_],
+    opened: Mapping[int, Collection[int]],
+    inputs: list[Block],
+    store: SegmentStore,
+) -> Iterator[Rows]:
+    """The rows of the wanted groups that may still join."""
+    for rows in _useful_rows(merge, _group_parts(wanted, opened, inputs, store), store):
+        # Segments that are not sorted yet were read whole.
+        own = wanted[_groups_of(merge, rows, store, len(wanted))]
+        if own.any():
+            yield rows if own.all() else rows.take(np.flatnonzero(own))
+
+
+def _groups_of(merge: Merge, rows: Rows, store: SegmentStore, count: int) -> npt.NDArray[np.int64]:
+    keys = common_keys(store.plan, merge.stream, rows)
+    if keys is None:
+        raise ValueError("partition groups need a key that all streams share")
+    return groups_of_keys(keys, count)
 
 
 def _group_parts(
@@ -150,12 +207,6 @@ def _group_parts(
         reader = store.reader(block.file)
         for segment in reader.segments_of(opened[block.epoch]):
             yield from group_parts(reader, block.file, segment, wanted)
-
-
-def _needed(keys: Keys | None) -> Keys:
-    if keys is None:
-        raise ValueError("partition groups need a key that all streams share")
-    return keys
 
 
 def _placed(by_place: Mapping[tuple[int, int], Iterable[Rows]]) -> Iterator[tuple[Rows, Placed]]:
@@ -200,6 +251,18 @@ def _useful_rows(merge: Merge, parts: Iterable[Part], store: SegmentStore) -> It
             useful = useful if needed.all() else useful.take(np.flatnonzero(needed))
         if useful.length:
             yield useful
+
+
+def _with_step(plan: JoinPlan, merge: Merge, inputs: list[Block], rows: Rows) -> Rows:
+    """Rows that were stored without their step, where the plan asks for it: buffered ones count as of the newest.
+
+    All others were admitted in some step before.
+    """
+    name = step_column(merge.stream)
+    if not plan.stamped or name in rows.columns or merge.stream >= len(plan.streams):
+        return rows
+    step = max(block.last_step for block in inputs) if merge.buffered else 0
+    return Rows({**rows.columns, name: pa.array(np.full(rows.length, step, np.int64))}, rows.types, rows.length)
 
 
 def _parts(merge: Merge, owned: set[int] | None, inputs: list[Block], store: SegmentStore) -> Iterator[Part]:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from braid.engine.reports import TaskFailure, TaskReport
+import pyarrow as pa
+
+from braid.engine.reports import SiteReport, TaskFailure, TaskReport
 from braid.engine.tasks.task import writing_slot
 from braid.engine.tasks.task_errors import with_task_errors
 from braid.engine.tasks.worker.allowance import measured
@@ -22,6 +24,21 @@ def run_metered(meter: Meter, work: Callable[[], R]) -> R | TaskFailure:
     if isinstance(report, TaskFailure):
         return report
     return replace(report, usage=meter.usage(), memory=measured())
+
+
+def run_metered_round(
+    meter: Meter, work: Callable[[], tuple[list[pa.RecordBatch], SiteReport]]
+) -> tuple[list[pa.RecordBatch], SiteReport | TaskFailure]:
+    """The messages of a round, and its report with what it used; no messages with an error."""
+    sent: list[pa.RecordBatch] = []
+
+    def report() -> SiteReport:
+        pieces, found = work()
+        sent.extend(pieces)
+        return found
+
+    found = run_metered(meter, report)
+    return sent, found
 
 
 def slot_meter(slot: int, slots: int) -> Meter:

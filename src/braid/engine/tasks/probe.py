@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from braid.engine.commands import ProbeCommand, RoundsCommand
-from braid.engine.reports import MergeReport, Output, ProbeReport, RoundsReport, UnitCounts
+from braid.engine.reports import MergeReport, Output, ProbeReport, RoundsReport
 from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
+from braid.engine.tasks.lookup.unit_counts import unit_counts
 from braid.engine.tasks.lookups import SlotLookups
-from braid.engine.tasks.merge import gather_placed, merge_blocks, merge_groups, move_blocks
+from braid.engine.tasks.merge import gather_placed, merge_apart, merge_blocks, merge_groups, move_blocks
+from braid.engine.tasks.segments import Begin
 from braid.engine.tasks.selection import select_outputs
 from braid.engine.tasks.task import SlotTask
 from braid.engine.tasks.worker.cache import segment_store
+from braid.engine.tasks.worker.noting import WorkNote, noting
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.join import PAIRS_AT_ONCE
+from braid.kernels.pacing import COMPARED
 from braid.kernels.rows import Pairs, pairs_together
 from braid.kernels.sizes import piece_rows
 from braid.optimizer.trees import in_shape
@@ -45,18 +49,23 @@ It is a function of a module of its own, so that a worker imports only what its 
 """
 
 
-def run_probe(task: SlotTask, command: ProbeCommand, open_sink: OpenSink) -> ProbeReport:
+def run_probe(task: SlotTask, command: ProbeCommand, open_sink: OpenSink, note: WorkNote | None = None) -> ProbeReport:
     """A probe task that writes files: results, or rows exchanged to the next round."""
     if not _has_units(task, command):
         return ProbeReport(task.slot, task.task.host, (), (), (), (), ())
     work = SlotProbe(task, command)
-    with work.watched():
+    with work.watched(note):
         return work.write_results(open_sink) if work.gives_results else work.write_exchanged()
 
 
 def run_rounds(task: SlotTask, command: RoundsCommand, open_sink: OpenSink) -> RoundsReport:
     """A probe task with rounds of several terms."""
-    return RoundsReport(task.slot, tuple(run_probe(task, probe, open_sink) for probe in command.probes))
+    reports = []
+    with noting(*task.locations.open_checkpoint(), probe_name(task, command.probes[0]), len(command.probes)) as note:
+        for probe in command.probes:
+            reports.append(run_probe(task, probe, open_sink, note))
+            note.end_part()
+    return RoundsReport(task.slot, tuple(reports))
 
 
 def _has_units(task: SlotTask, command: ProbeCommand) -> bool:
@@ -87,20 +96,37 @@ class SlotProbe:
         self._name = probe_name(task, command)
         self._began_cpu = time.process_time()
         self._store = segment_store(self._plan, task.locations, command.run)
-        self._store.use(self._files_read(), command.step)
+        begin: Begin = "as it is" if command.admission.clean_up is None else "closed"
+        self._store.use(self._files_read(), command.step, begin)
         self._stored = self._gather()
+        self._separated = tuple(self._timed_merge(merge, f"p{merge.number}") for merge in command.separating)
+        own = (*self._stored, *(b for merged in self._separated for b in (merged.block, merged.apart) if b is not None))
+        self._store.use([block.file for block in own], command.step)
         files, path = task.block_path(self._name)
         self._intermediate = IntermediateRows(self._plan, command, files, path, command.step + task.slot)
-        self._lookups = SlotLookups(command, self._stored, task.slot, task.slots, self._store, self._intermediate.add)
+        self._lookups = SlotLookups(command, own, task.slot, task.slots, self._store, self._intermediate.add)
 
     @property
     def gives_results(self) -> bool:
         """Whether this job finds complete results."""
         return self._lookups.gives_results
 
-    def watched(self) -> AbstractContextManager[None]:
-        """Write notes of users' function calls meanwhile, if the command says so."""
-        return watched(*self._task.locations.open_checkpoint(), self._name, self._command.watched)
+    @contextmanager
+    def watched(self, note: WorkNote | None = None) -> Iterator[None]:
+        """Leave notes of how far the task is, in the given one; and of users' calls, if the command says so."""
+        place = (*self._task.locations.open_checkpoint(), self._name)
+        with watched(*place, self._command.watched), nullcontext(note) if note else noting(*place) as own:
+            done = self._lookups.done
+
+            def report_share(share: float) -> None:
+                done.compared(share)
+                own.update(done.share)
+
+            token = COMPARED.set(report_share)
+            try:
+                yield
+            finally:
+                COMPARED.reset(token)
 
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (delta stream, route, pairs)."""
@@ -128,36 +154,21 @@ class SlotProbe:
 
     def report(self) -> ProbeReport:
         """After the lookups: merge the due blocks, and report the work."""
-        merges = self._command.merges
+        merges = self._command.following
         merged = tuple(self._timed_merge(merge, f"m{position}") for position, merge in enumerate(merges))
         cpu = time.process_time() - self._began_cpu
         return ProbeReport(
             slot=self._task.slot,
             host=self._task.task.host,
-            units=self._unit_counts(cpu),
+            units=unit_counts(self._lookups, cpu),
             lookups=self._lookups.counts(),
             stored=self._stored,
-            merged=merged,
+            merged=self._separated + merged,
             intermediate=self._intermediate.close(),
             checks=self._lookups.check_costs(),
             loads=self._lookups.loads(),
             groups=self._lookups.group_counts(),
-        )
-
-    def _unit_counts(self, cpu: float) -> tuple[UnitCounts, ...]:
-        shares, received, stored = self._lookups.shares(), self._lookups.received(), self._lookups.stored()
-        return tuple(
-            UnitCounts(
-                epoch=place[0],
-                unit=place[1],
-                cpu=cpu * shares.get(place, 0.0),
-                stored_rows=stored[place].rows,
-                stored_bytes=stored[place].size,
-                copies=stored[place].copies,
-                received_bytes=received.get(place, 0),
-                **asdict(self._lookups.units[place]),
-            )
-            for place in sorted({*stored, *received})
+            hidden=self._lookups.hidden,
         )
 
     def _files_read(self) -> list[str]:
@@ -168,37 +179,43 @@ class SlotProbe:
     def _gather(self) -> tuple[Block, ...]:
         """The step's rows of this slot's units, sorted and stored as one block for each stream."""
         gathered = [self._gathered(gather, f"g{number}") for number, gather in enumerate(self._command.gathers)]
-        blocks = tuple(block for block in gathered if block is not None)
-        self._store.use([block.file for block in blocks], self._command.step)
-        return blocks
+        return tuple(block for block in gathered if block is not None)
 
     def _timed_merge(self, merge: Merge, suffix: str) -> MergeReport:
         self._store.use([part.file for part in merge.copied], self._command.step)
         began = time.monotonic()
-        block = self._merge(merge, suffix)
-        rows = 0 if block is None else block.rows
+        by_group = merge.into == merge.epoch
+        block, apart = self._merge_groups(merge, suffix) if by_group else (self._merge(merge, suffix), None)
+        rows = sum(written.rows for written in (block, apart) if written is not None)
         if merge.copied:
             # The other rows of the block were only copied.
             rows = rows * (merge.last - merge.first) // merge.slices
-        return MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block)
+        return MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block, apart)
 
     def _gathered(self, gather: Merge, suffix: str) -> Block | None:
         if gather.into is None:
             return self._merge(gather, suffix)
-        new = self._layouts[gather.into]
+        old, new = self._layouts[gather.epoch], self._layouts[gather.into]
         place = self._task.block_path(f"{self._name}-{suffix}.block")
         order, owned, inputs = self._order(gather), self._owned(gather, new), self._inputs(gather)
-        return gather_placed(gather, new, order, owned, inputs, self._store, *place)
+        return gather_placed(gather, (old, new), order, owned, inputs, self._store, *place)
 
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
         layout, place = self._layouts[merge.epoch], self._task.block_path(f"{self._name}-{suffix}.block")
         order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
-        if merge.into == merge.epoch:
-            opened = {epoch: self._opened(own) for epoch, own in self._layouts.items() if own.shares_groups(layout)}
-            return merge_groups(merge, self._layouts, order, opened, owned, inputs, self._store, *place)
         if merge.into is not None:
             return move_blocks(merge, order, (layout, self._layouts[merge.into]), owned, inputs, self._store, *place)
         return merge_blocks(merge, layout, order, owned, inputs, self._store, *place)
+
+    def _merge_groups(self, merge: Merge, suffix: str) -> tuple[Block | None, Block | None]:
+        """The rows of this slot's partition groups; those of groups apart are a block of their own."""
+        layout = self._layouts[merge.epoch]
+        opened = {epoch: self._opened(own) for epoch, own in self._layouts.items() if own.shares_groups(layout)}
+        order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
+        given = (merge, self._layouts, order, opened, owned, inputs, self._store)
+        apart = self._task.block_path(f"{self._name}-{suffix}-apart.block") if merge.apart else None
+        block = merge_groups(*given, *self._task.block_path(f"{self._name}-{suffix}.block"))
+        return block, None if apart is None else merge_apart(*given, *apart)
 
     def _order(self, merge: Merge) -> SortOrder:
         """The newest sort order of the stream, unless earlier slices of the merge were written in another."""

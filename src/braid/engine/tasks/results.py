@@ -14,6 +14,7 @@ from braid.engine.commands import ProbeCommand
 from braid.engine.reports import Output, ResultFile
 from braid.engine.tasks.stamping import Stamp
 from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.worker.allowance import after_piece
 from braid.kernels.sizes import Buffer
 from braid.state.files import Files
 from braid.state.outputs import output_stack
@@ -102,6 +103,7 @@ class ResultWriter:
         if self._writer is not None:
             self._writer.write_table(table, row_group_size=2 * ROWS_PER_GROUP)
         self._file_rows += table.num_rows
+        after_piece()
         if self._file_rows >= ROWS_PER_FILE:
             self._finish_file()
 

@@ -2,7 +2,8 @@
 
 A worker process runs many tasks, of any slot, and later tasks use what earlier ones opened. Blocks that no command has
 named for some steps are closed. Under a memory limit those are kept open for which there is room; others are opened
-part by part while rows look them up, and their pages are given back.
+part by part while rows look them up. What is read then is copied: with a page that is touched the kernel may map
+megabytes around it, so under a limit no page of a file stays mapped.
 """
 
 from __future__ import annotations
@@ -10,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from braid.engine.tasks.lookup.unopened import Place, UnopenedRuns, UnopenedSegment
+from braid.engine.tasks.lookup.row_ranges import Part, ascending_runs, ranges_of, whole
+from braid.engine.tasks.lookup.unopened import JoinedRows, Place, UnopenedRuns, UnopenedSegment
 from braid.engine.tasks.stored_indexes import is_grouped, sorted_index, stored_index
 from braid.engine.tasks.worker.room import Room
 from braid.errors import CorruptStateError
 from braid.kernels import sizes
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import Searchable, StoredSegment
-from braid.kernels.rows import Rows
+from braid.kernels.rows import Rows, possible_rows
 from braid.kernels.sizes import Buffer
 from braid.plan.expressions import Expression
-from braid.plan.join import JoinPlan, id_column
+from braid.plan.join import JoinPlan
+from braid.plan.stored_types import joined_types
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
 from braid.state.usage import measuring
@@ -38,39 +41,13 @@ INDEX_BYTES = 32
 ROWS_PER_PIECE = 1 << 24
 
 Opened = tuple[str, int, tuple[int, ...]]
-"""An open segment: its file, its offset, and the numbers that it is sorted by."""
+"""An open segment: its file, its offset, and the numbers that it is sorted by.
 
+Of joined parts, their places are among these numbers."""
+JOINED = -1
 
-class Part(NamedTuple):
-    """Rows of a stored segment, from the first up to the last."""
-
-    file: str
-    segment: Segment
-    rows: tuple[int, int]
-
-
-def whole(file: str, segment: Segment) -> Part:
-    """All rows of a segment."""
-    return Part(file, segment, (0, segment.rows))
-
-
-def group_parts(
-    reader: BlockReader, file: str, segment: Segment, wanted: npt.NDArray[np.bool_] | None
-) -> Iterator[Part]:
-    """The rows of a segment that are of the wanted partition groups; all if it is not sorted by group.
-
-    None: all rows.
-    """
-    ranges = None if wanted is None else reader.ranges_of(segment)
-    if ranges is None or wanted is None:
-        yield whole(file, segment)
-        return
-    groups, starts = ranges
-    # Adjacent wanted ranges are read as one.
-    edges = np.flatnonzero(np.diff(wanted[groups].astype(np.int8), prepend=0, append=0))
-    bounds = np.append(starts, segment.rows)[edges].tolist()
-    for start, stop in zip(bounds[::2], bounds[1::2], strict=True):
-        yield Part(file, segment, (start, stop))
+Begin = Literal["as it is", "closed"]
+"""How a step begins: with the segments open that earlier ones kept, or without, because it looks up others."""
 
 
 class SegmentStore:
@@ -87,9 +64,9 @@ class SegmentStore:
         self._step = 0
         self._kept_bytes: int | None = None
         self._room: Room[Opened] = Room()
-        self._segments: dict[Opened, Segment] = {}
         self._largest: dict[tuple[str, int, Expression], float] = {}
         self._last_run: Place | None = None
+        self._joined_rows: dict[tuple[str, tuple[int, ...], bytes, frozenset[int]], list[JoinedRows]] = {}
 
     def allow(self, kept_bytes: int | None, copied_bytes: int | None = None) -> None:
         """How many bytes open segments and local copies may have from now on; None: any."""
@@ -110,6 +87,7 @@ class SegmentStore:
             with measuring("opening"):
                 found = self._readers[file] = self._open(f"{self._directory}/{file}")
             found.bytes.gives_back = self._kept_bytes is not None
+            found.bytes.drop_all()
         return found
 
     def _open(self, path: str) -> BlockReader:
@@ -151,21 +129,19 @@ class SegmentStore:
         yield from _pieces(pending, types)
 
     def _rows_by_range(self, parts: Iterable[Part], types: Mapping[str, str], most: int | None) -> Iterator[Rows]:
-        """The same under a limit: no more of a long segment is read than a piece, and what was read is given back."""
+        """The same under a limit: no more of a long segment is read than a piece, in copies that are not mapped."""
         pending = Buffer(ROWS_PER_PIECE if most is None else most)
-        used: list[tuple[BlockReader, Segment]] = []
         read: pa.Schema = None
         for file, segment, (start, stop) in (range_ for part in parts for range_ in ranges_of(part)):
             reader = self.reader(file)
             schema, size = reader.schemas[segment.schema], segment.length * (stop - start) // max(1, segment.rows)
             if pending.parts and (schema is not read or not pending.fits(size)):
-                yield from _given_back(pending.take(), types, used)
+                yield from _pieces(pending.take(), types)
             read = schema
             pending.add(reader.rows(segment, start, stop), stop - start, size)
-            used.append((reader, segment))
             if pending.is_full:
-                yield from _given_back(pending.take(), types, used)
-        yield from _given_back(pending.take(), types, used)
+                yield from _pieces(pending.take(), types)
+        yield from _pieces(pending.take(), types)
 
     def stored(
         self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
@@ -175,7 +151,8 @@ class SegmentStore:
         if found is None:
             reader = self.reader(file)
             with measuring("opening"):
-                found = self._index(reader.batch(segment), segment, stream, choices, is_sorted)
+                rows = reader.batch(segment) if self._kept_bytes is None else reader.rows(segment, 0, segment.rows)
+                found = self._index(rows, segment, stream, choices, is_sorted)
             self._opened[file, segment.offset, choices] = found
         return found
 
@@ -187,6 +164,24 @@ class SegmentStore:
             return self.stored(file, segment, stream, choices, is_sorted=is_sorted)
         grouped = is_sorted and is_grouped(self.reader(file).schemas[segment.schema])
         return UnopenedSegment(self, Place(file, segment, stream, choices, is_sorted), grouped)
+
+    def batches(self, file: str, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """The rows of a segment: all, or under a limit part by part, in copies that are not mapped."""
+        reader = self.reader(file)
+        if self._kept_bytes is None:
+            yield reader.batch(segment)
+            return
+        for _, _, (start, stop) in ranges_of(whole(file, segment)):
+            yield reader.rows(segment, start, stop)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether no more of a segment may be in memory than what is used of it."""
+        return self._kept_bytes is not None
+
+    def give_back(self, file: str, segment: Segment) -> None:
+        """Under a limit, give the pages of a segment back that is read again in this task."""
+        self.reader(file).bytes.drop_pages(segment)
 
     def runs(
         self, segments: Sequence[tuple[str, Segment]], stream: int, choices: tuple[int, ...]
@@ -200,7 +195,7 @@ class SegmentStore:
         """A segment under a limit: as it is kept, or in parts that are given back."""
         key = (place.file, place.segment.offset, place.choices)
         found = self._opened.get(key)
-        if found is None and self._admits(key, place):
+        if found is None and self._admits(key, place.segment.length + place.segment.rows * INDEX_BYTES):
             found = self.stored(place.file, place.segment, place.stream, place.choices, is_sorted=place.is_sorted)
         if found is not None:
             self._room.use(key, self._step)
@@ -214,7 +209,35 @@ class SegmentStore:
                 is_whole = stop - start == segment.rows
                 part = self._index(batch, segment, place.stream, place.choices, place.is_sorted, is_whole)
             yield replace(part, transient=True)
-            reader.bytes.release(segment)
+
+    def joined_rows(
+        self, file: str, stream: int, choices: tuple[int, ...], groups: npt.NDArray[np.bool_], units: frozenset[int]
+    ) -> list[JoinedRows]:
+        """The rows of some partition groups in a block, in parts that are looked up as one; kept for a step."""
+        key = (file, choices, groups.tobytes(), units)
+        if key not in self._joined_rows:
+            runs = ascending_runs(self.reader(file), file, units, groups)
+            self._joined_rows[key] = [JoinedRows(self, run, stream, choices) for run in runs]
+        return self._joined_rows[key]
+
+    def joined(self, rows: JoinedRows) -> StoredSegment:
+        """Parts of a block as one, in a copy, which is kept for the rest of the step if there is room."""
+        (file, first, _), offsets = rows.ranges[0], [(part.segment.offset, *part.rows) for part in rows.ranges]
+        key = (file, JOINED, (*(number for part in offsets for number in part), *rows.choices))
+        found = self._opened.get(key)
+        if found is not None:
+            return found
+        with measuring("opening"):
+            reader = self.reader(file)
+            found_rows = [reader.rows(segment, *span) for _, segment, span in rows.ranges]
+            # A single batch would not be copied.
+            batch = pa.concat_batches([*found_rows, found_rows[0].slice(0, 0)])
+            found = self._index(batch, first, rows.stream, rows.choices, True, is_whole=False)
+        found = replace(found, min_time=rows.min_time, max_time=rows.max_time)
+        if self._kept_bytes is not None and not self._admits(key, batch.nbytes + batch.num_rows * INDEX_BYTES):
+            return replace(found, transient=True)
+        self._opened[key] = found
+        return found
 
     def largest_of(self, place: Place, number: Expression) -> float:
         """The largest magnitude of a number in a segment under a limit."""
@@ -229,26 +252,20 @@ class SegmentStore:
             self.reader(self._last_run.file).bytes.drop_pages(self._last_run.segment)
         self._last_run = place
         batch = self.reader(place.file).batch(place.segment)
-        rows = plain_rows(batch, column_types(self.plan, place.stream))
+        rows = plain_rows(batch, joined_types(self.plan, self.plan.members(place.stream)))
         first = self.plan.indexes(place.stream, place.choices)[0]
         return stored_index(batch, True, self.plan, 0, first, place.stream, rows)
 
-    def _admits(self, key: Opened, place: Place) -> bool:
-        """Whether a segment can be kept open; makes room for it."""
-        size = place.segment.length + place.segment.rows * INDEX_BYTES
+    def _admits(self, key: Opened, size: int) -> bool:
+        """Whether so many bytes can be kept open; makes room for them."""
         admitted, left = self._room.enter(key, size, self._step, self._kept_bytes or 0)
         for other in left:
             self._close(other)
-        if admitted:
-            self._segments[key] = place.segment
         return admitted
 
     def _close(self, key: Opened) -> None:
-        """Close an open segment, and give its pages back."""
+        """Close an open segment."""
         self._opened.pop(key, None)
-        segment, reader = self._segments.pop(key, None), self._readers.get(key[0])
-        if segment is not None and reader is not None:
-            reader.bytes.release(segment)
 
     def _index(
         self,
@@ -259,7 +276,7 @@ class SegmentStore:
         is_sorted: bool,
         is_whole: bool = True,
     ) -> StoredSegment:
-        rows = plain_rows(batch, column_types(self.plan, stream))
+        rows = plain_rows(batch, joined_types(self.plan, self.plan.members(stream)))
         rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
         open_one = partial(stored_index, batch, is_whole) if is_sorted else sorted_index
         indexes = tuple(
@@ -269,41 +286,29 @@ class SegmentStore:
         grouped = is_sorted and is_grouped(batch.schema)
         return StoredSegment(rows, indexes, segment.min_time, segment.max_time, choices, grouped)
 
-    def use(self, files: Iterable[str], step: int) -> None:
+    def use(self, files: Iterable[str], step: int, begin: Begin = "as it is") -> None:
         """Begin a task that reads these files; close the blocks that no task of the last steps was to read."""
         self._step = step
         self._last_used.update(dict.fromkeys(files, step))
         if step == self._swept:
             return
         self._swept = step
+        self._joined_rows.clear()
+        for key in [key for key in self._opened if key[1] == JOINED]:
+            self._room.leave(key)
+            self._close(key)
+        for key in self._room.shrink(0) if begin == "closed" else ():
+            self._close(key)
         kept = {file: used for file, used in self._last_used.items() if used > step - KEPT_STEPS}
         if len(kept) < len(self._last_used):
             self._last_used = kept
             self._readers = {file: reader for file, reader in self._readers.items() if file in kept}
             for place in [place for place in self._opened if place[0] not in kept]:
                 del self._opened[place]
-                self._segments.pop(place, None)
                 self._room.leave(place)
             self._last_run = None
             self._largest = {place: found for place, found in self._largest.items() if place[0] in kept}
         self._copies.sweep()
-
-
-def column_types(plan: JoinPlan, number: int) -> dict[str, str]:
-    """Spark's simple type of every stored column of a stream or intermediate result, Braid's own included."""
-    return {name: kind for member in plan.members(number) for name, kind in _own_types(plan, member).items()}
-
-
-def joined_types(plan: JoinPlan, streams: Iterable[int]) -> dict[str, str]:
-    """The same for the joined rows of several streams."""
-    return {name: kind for stream in streams for name, kind in _own_types(plan, stream).items()}
-
-
-def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
-    types = {column.name: column.type for column in plan.streams[stream].columns}
-    types.update(dict.fromkeys(plan.hashed(stream), "bigint"))
-    types.update({id_column(stream): "bigint"} if stream in plan.row_based else {})
-    return types
 
 
 def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
@@ -317,32 +322,3 @@ def _pieces(batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> Iter
     if batches:
         joined = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         yield from plain_rows(joined, types).pieces()
-
-
-def possible_rows(plan: JoinPlan, number: int, rows: Rows) -> Rows:
-    """The rows that can be in a result: rows stored by an earlier query may have NULLs where this one allows none."""
-    required = plan.streams[number].required if number < len(plan.streams) else ()
-    # What a pushed selection alone reads is required at ingest, but not stored.
-    columns = [rows.columns[name] for name in required if name in rows.columns and rows.columns[name].null_count]
-    if not columns:
-        return rows
-    known = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns]
-    return rows.take(np.flatnonzero(np.logical_and.reduce(known)))
-
-
-def ranges_of(part: Part) -> Iterator[Part]:
-    """A part of a long segment in parts of at most a piece; a short one as it is."""
-    file, segment, (start, stop) = part
-    step = max(1, segment.rows * sizes.piece_bytes() // max(1, segment.length))
-    for first in range(start, stop, step):
-        yield Part(file, segment, (first, min(first + step, stop)))
-
-
-def _given_back(
-    batches: Sequence[pa.RecordBatch], types: Mapping[str, str], used: list[tuple[BlockReader, Segment]]
-) -> Iterator[Rows]:
-    """Batches as rows, and then the pages of the segments that they were read from."""
-    yield from _pieces(batches, types)
-    for reader, segment in used:
-        reader.bytes.release(segment)
-    used.clear()

@@ -10,7 +10,6 @@ The report of an ingest task travels like a piece, to one slot: whichever attemp
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,6 @@ from braid.engine.commands import IngestCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport, report_text
 from braid.engine.tasks.ingest import IngestTask, chunks
-from braid.engine.tasks.segments import column_types
 from braid.engine.tasks.storing import placed_rows, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.engine.tasks.task_errors import TASK_ERRORS, serialize_error
@@ -29,9 +27,11 @@ from braid.engine.tasks.worker.allowance import measured
 from braid.kernels.hashing import row_hashes
 from braid.kernels.keys import Keys
 from braid.kernels.rows import Rows
-from braid.kernels.sizes import batch_groups, byte_cuts, row_sizes
+from braid.kernels.sizes import batch_pieces, byte_cuts, piece_bytes, row_sizes
+from braid.placement.sites import stored_plan
 from braid.placement.units import Numbers, Placed, copied_rows, is_dealt, slot_of, units_of
 from braid.plan.join import JoinPlan
+from braid.plan.stored_types import column_types
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.outputs import closing_outputs
 from braid.state.usage import Meter
@@ -63,9 +63,11 @@ class ShuffleTask:
         return tuple(unit.number for unit in units if slot_of(unit, self.slots) == slot)
 
     def open_block(self, slot: int) -> BlockWriter:
-        files, checkpoint = self.locations.open_checkpoint()
+        layout = self.command.layout
+        home = layout.sites[layout.homes[self.stream]].name if layout.sites else None
+        files, blocks = self.locations.open_blocks(home)
         name = replace(self.task, slot=slot).file_name(self.command, f"{self.stream}-")
-        return BlockWriter(files, f"{checkpoint}/blocks/{name}.block")
+        return BlockWriter(files, f"{blocks}/{name}.block")
 
 
 def send_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,7 +80,8 @@ def send_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[p
                 work.take(chunk)
                 yield from pieces.take()
             report = work.close()
-        text = report_text(replace(report, usage=own.meter.usage(), memory=measured()))
+        report = replace(report, usage=own.meter.usage(), memory=measured(), site_bytes=tuple(pieces.site_bytes))
+        text = report_text(report)
     except TASK_ERRORS as error:
         text = report_text(serialize_error(error))
     yield _batch([(own.task.slot % own.slots, own.task.slot, None, text)])
@@ -91,8 +94,8 @@ def store_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[
     """
     try:
         with own.meter.running(), closing_outputs():
-            pieces, texts = _received(own, batches)
-            reports = [_store(own, slot, parts) for slot, parts in sorted(pieces.items())]
+            blocks, texts = _received(own, batches)
+            reports = [block.close() for _, block in sorted(blocks.items())]
             reports = reports or [IngestReport(own.stream, own.task.host)]
         reports[0] = replace(reports[0], usage=own.meter.usage(), memory=measured())
         yield from (*texts, *map(report_text, reports))
@@ -100,35 +103,59 @@ def store_rows(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> Iterator[
         yield report_text(serialize_error(error))
 
 
-def _received(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> tuple[dict[int, list[pa.RecordBatch]], list[str]]:
-    """The pieces of each slot, and the reports that came with them."""
-    pieces: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+def _received(own: ShuffleTask, batches: Iterator[pa.RecordBatch]) -> tuple[dict[int, SlotBlock], list[str]]:
+    """The block of each slot with the pieces that came for it, and the reports that came with them."""
+    blocks: dict[int, SlotBlock] = {}
     texts: list[str] = []
     for batch in batches:
         slots, senders = (batch.column(name).to_pylist() for name in (SLOT, SENDER))
         rows = batch.column(ROWS)
         texts += batch.column(REPORT).drop_null().to_pylist()
         for place in np.flatnonzero(rows.is_valid().to_numpy(zero_copy_only=False)).tolist():
-            piece = rows[place].as_buffer()
-            pieces[slots[place]].append(_read(piece))
-            if senders[place] % own.slots != slots[place]:
+            piece, slot = rows[place].as_buffer(), slots[place]
+            if slot not in blocks:
+                blocks[slot] = SlotBlock(own, slot)
+            blocks[slot].add(_read(piece))
+            if senders[place] % own.slots != slot:
                 own.meter.count_moved(piece.size)
-    return pieces, texts
+    return blocks, texts
 
 
-def _store(own: ShuffleTask, slot: int, parts: Sequence[pa.RecordBatch]) -> IngestReport:
-    """Write the block of a slot. It lists all of its units, so that the blocks of a slot can be merged."""
-    block, types = own.open_block(slot), column_types(own.plan, own.stream)
-    layout, order = own.command.layout, own.command.sort_order(own.stream)
-    reaching, groups = layout.ranges is not None, len(layout.group_units)
-    for group in batch_groups(parts):
-        joined = pa.concat_batches(group)
+class SlotBlock:
+    """The block of a slot: rows are stored as soon as there are enough of them for segments of bounded size."""
+
+    def __init__(self, own: ShuffleTask, slot: int) -> None:
+        self._own = own
+        self._slot = slot
+        self._block = own.open_block(slot)
+        self._types = column_types(stored_plan(own.plan, own.command.layout), own.stream)
+        self._waiting: list[pa.RecordBatch] = []
+        self._size = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        for piece in batch_pieces(rows):
+            if self._waiting and self._size + piece.nbytes > piece_bytes():
+                self._store()
+            self._waiting.append(piece)
+            self._size += piece.nbytes
+
+    def close(self) -> IngestReport:
+        """It lists all units of the slot, so that the blocks of a slot can be merged."""
+        self._store()
+        own = self._own
+        copies = copied_rows(own.command.layout, own.stream, self._block.segments)
+        units = own.units(self._slot)
+        return IngestReport(own.stream, own.task.host, block=self._block.close(), units=units, copies=copies)
+
+    def _store(self) -> None:
+        own, joined = self._own, pa.concat_batches(self._waiting)
+        self._waiting, self._size = [], 0
+        layout, order = own.command.layout, own.command.sort_order(own.stream)
+        reaching, groups = layout.ranges is not None, len(layout.group_units)
         units, routes = (np.asarray(joined.column(name)).astype(np.int64) for name in (UNITS, ROUTES))
-        rows = Rows.from_batch(joined.drop_columns([UNITS, ROUTES]), types)
+        rows = Rows.from_batch(joined.drop_columns([UNITS, ROUTES]), self._types)
         for segment in sorted_segments(own.plan, own.stream, rows, Placed(units, routes), order, reaching, groups):
-            block.add(*segment)
-    copies = copied_rows(own.command.layout, own.stream, block.segments)
-    return IngestReport(own.stream, own.task.host, block=block.close(), units=own.units(slot), copies=copies)
+            self._block.add(*segment)
 
 
 class Pieces:
@@ -139,6 +166,7 @@ class Pieces:
         units = units_of(own.command.layout, len(own.plan.streams))
         self._slots_of_units = np.array([slot_of(unit, own.slots) for unit in units])
         self._waiting: list[tuple[Rows, Placed]] = []
+        self.site_bytes = [0] * len(own.command.layout.sites)
 
     def add(self, rows: Rows) -> None:
         plan, command, stream = self._own.plan, self._own.command, self._own.stream
@@ -150,10 +178,13 @@ class Pieces:
         waiting, self._waiting = self._waiting, []
         found: list[Piece] = []
         size = 0
+        layout = self._own.command.layout
         for rows, placed in waiting:
             for slot, piece in self._cut(rows, placed):
                 found.append((slot, self._own.task.slot, piece, None))
                 size += len(piece)
+                if layout.sites:
+                    self.site_bytes[layout.homes[self._own.stream]] += len(piece)
                 if size >= BYTES_AT_ONCE:
                     yield _batch(found)
                     found, size = [], 0

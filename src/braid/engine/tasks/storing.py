@@ -21,7 +21,7 @@ from braid.kernels.times import row_times, time_pieces
 from braid.placement.units import Placed, store_at
 from braid.plan.join import Index, JoinPlan, SortOrder
 from braid.plan.layout import Layout
-from braid.state.blocks import GroupRanges
+from braid.state.paging.group_ranges import GroupRanges
 from braid.state.usage import measuring
 
 StoredRows = tuple[int, int, pa.RecordBatch, int, int, Reaches, GroupRanges | None]

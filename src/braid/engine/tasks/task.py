@@ -53,7 +53,7 @@ class SlotTask:
     def slot(self) -> int:
         return self.task.slot
 
-    def block_path(self, name: str) -> tuple[Files, str]:
-        """Where a block of this name is written."""
-        files, checkpoint = self.locations.open_checkpoint()
-        return files, f"{checkpoint}/blocks/{name}"
+    def block_path(self, name: str, site: str | None = None) -> tuple[Files, str]:
+        """Where a block of this name is written; one of a site may be in its own storage."""
+        files, blocks = self.locations.open_blocks(site)
+        return files, f"{blocks}/{name}"

@@ -12,13 +12,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from braid.optimizer.semijoins.network import Link
-from braid.optimizer.semijoins.plans import Algorithm
 from braid.optimizer.semijoins.reuse import KeyReuse
 from braid.optimizer.semijoins.statistics import JoinKeys, StreamStatistics, join_keys
+from braid.plan.sites import Algorithm
 
 # A count of rows is shipped and stored as a 64-bit integer.
 COUNT_BYTES = 8
+# Beyond it two Poisson counts differ as normal ones do, to less than one part in a thousand.
+LARGE_MEAN = 100.0
 
 
 @dataclass(frozen=True)
@@ -230,21 +234,24 @@ _COSTS: dict[Algorithm, Callable[[OneWayJoin], OneWayCost]] = {
 
 @dataclass(frozen=True)
 class _KeyUpdates:
-    """What keeps a copy of the retained values up to date, in a batch: new values (v_J) and all counts (v_C)."""
+    """What keeps a copy of the retained values up to date, in a batch: the values whose counts changed, with these."""
 
     batch_bytes: float
     batch_messages: float
 
 
 def _key_updates(join: OneWayJoin) -> _KeyUpdates:
-    """A message if rows arrived or expired. It has the count of every value retained before or after the batch.
+    """A message if a count changed. Rows of a value arrive and expire independently, with the same mean."""
+    values = join.keys.stored_values
+    unchanged = _as_many(join.stored_rows / values)
+    return _KeyUpdates(values * (1 - unchanged) * (join.keys.stored_bytes + COUNT_BYTES), 1 - unchanged**values)
 
-    Rows that neither arrived nor expired are those of one window: without others there is no message.
-    """
-    values, silent = join.keys.stored_values, math.exp(-2 * join.stored_rows)
-    before_or_after = _distinct(values, join.retained_rows + join.stored_rows)
-    counts = before_or_after - silent * _distinct(values, join.retained_rows - join.stored_rows)
-    return _KeyUpdates(counts * COUNT_BYTES + _new_entries(join) * join.keys.stored_bytes, 1 - silent)
+
+def _as_many(mean: float) -> float:
+    """The probability that two independent counts with the same mean are equal: of Skellam's distribution at zero."""
+    if mean > LARGE_MEAN:
+        return 1 / math.sqrt(4 * math.pi * mean)
+    return math.exp(-2 * mean) * float(np.i0(2 * mean))
 
 
 def _new_entries(join: OneWayJoin) -> float:

@@ -8,31 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from braid.errors import StrategyError
 from braid.optimizer.semijoins.join_graphs import JoinGraph
+from braid.plan.sites import Algorithm
 
 STEP_PARTS = 2
-
-
-class Algorithm(Enum):
-    """The six one-way joins from a source site to the site of a stored stream, by what they ship and where they join.
-
-    `source` algorithms join where the probing rows are, `destination` ones where the stored stream is.
-    """
-
-    SP_S = "SP-S"  # the stored stream is copied to the source
-    SP_D = "SP-D"  # probing rows are sent to the stored stream
-    SM_S1 = "SM-S1"  # keys are sent, stored rows that match come back
-    SM_S2 = "SM-S2"  # a copy of the stored keys at the source; stored rows are fetched when their key matches
-    SM_D1 = "SM-D1"  # a copy of the stored keys at the source; probing rows that match are sent
-    SM_D2 = "SM-D2"  # keys are sent, those that match come back, then the probing rows with them are sent
-
-    @property
-    def at_source(self) -> bool:
-        """Whether results arise at the source site."""
-        return self in (Algorithm.SP_S, Algorithm.SM_S1, Algorithm.SM_S2)
 
 
 @dataclass(frozen=True)

@@ -9,28 +9,32 @@ followed, which is exact. There are at most m 2^(m - 1) of them, and (m - 1)! 6^
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from braid.optimizer.semijoins.costs import OneWayCost, OneWayJoin, one_way_cost
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.network import Network
-from braid.optimizer.semijoins.plans import Algorithm, HeadSequence, PlanStep, SemijoinPlan
+from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, SemijoinPlan
 from braid.optimizer.semijoins.statistics import StreamStatistics, joined
 from braid.optimizer.sequences import ROW_SECONDS
+from braid.plan.sites import Algorithm
+
+Allowed = Callable[[frozenset[str], str], tuple[Algorithm, ...]]
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """What steps cost: on the links of `network`, every `interval_seconds`, by one of `algorithms`.
+    """What steps cost: on the links of `network`, every `interval_seconds`.
 
-    `row_seconds` is the time of looking up a row, or of writing it to a copy.
+    `allowed` says by which algorithms joined streams may look up another. `row_seconds` is the time of looking up a
+    row, or of writing it to a copy.
     """
 
     network: Network
     interval_seconds: float
-    algorithms: tuple[Algorithm, ...] = tuple(Algorithm)
     row_seconds: float = ROW_SECONDS
+    allowed: Allowed = lambda joined, stream: tuple(Algorithm)
 
     def cost(self, algorithm: Algorithm, source: StreamStatistics, stored: StreamStatistics) -> OneWayCost:
         return one_way_cost(algorithm, OneWayJoin(source, stored, self.interval_seconds))
@@ -108,7 +112,7 @@ def _exhaustive(model: CostModel, graph: JoinGraph, head: StreamStatistics) -> _
 
 def _extensions(model: CostModel, graph: JoinGraph, reached: _Beginning) -> Iterator[_Beginning]:
     for name in graph.next_streams(reached.streams):
-        for algorithm in model.algorithms:
+        for algorithm in model.allowed(reached.streams, name):
             yield _extended(model, graph, reached, PlanStep(name, algorithm))
 
 

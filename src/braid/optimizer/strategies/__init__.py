@@ -8,12 +8,13 @@ from braid.optimizer.strategies.biclique import Biclique
 from braid.optimizer.strategies.coordinated_routing import CoordinatedRouting
 from braid.optimizer.strategies.matrix import Matrix
 from braid.optimizer.strategies.partitioned import Partitioned
+from braid.optimizer.strategies.semijoin import Semijoin
 from braid.optimizer.strategies.strategy import Strategy
 from braid.optimizer.strategies.time_sliced import TimeSliced
 
 # What `explain` compares the strategy of a query with.
 WITHOUT_ARGUMENTS: tuple[type[Strategy], ...] = (Partitioned, Biclique, TimeSliced, Matrix, Auto)
-STRATEGIES: tuple[type[Strategy], ...] = (*WITHOUT_ARGUMENTS, AlignedRouting, CoordinatedRouting)
+STRATEGIES: tuple[type[Strategy], ...] = (*WITHOUT_ARGUMENTS, AlignedRouting, CoordinatedRouting, Semijoin)
 
 __all__ = [
     "STRATEGIES",
@@ -24,6 +25,7 @@ __all__ = [
     "CoordinatedRouting",
     "Matrix",
     "Partitioned",
+    "Semijoin",
     "Strategy",
     "TimeSliced",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from braid.errors import StrategyError
+from braid.optimizer.semijoins.choice import ChooseSequences
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 
@@ -24,6 +25,12 @@ class Strategy(Protocol):
 def interleave_of(strategy: Strategy) -> int:
     """How many steps may be under way at once: one, unless the strategy interleaves their rounds."""
     return int(getattr(strategy, "interleave", 1))
+
+
+def sequences_of(strategy: Strategy, plan: JoinPlan, layout: Layout) -> ChooseSequences | None:
+    """How the sequences of each step are chosen, where streams are at distant sites."""
+    choosing = getattr(strategy, "choosing", None)
+    return None if choosing is None else choosing(plan, layout)
 
 
 def require_positive(what: str, value: object) -> None:

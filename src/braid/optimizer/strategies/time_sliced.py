@@ -6,21 +6,17 @@ visits each unit of the next stream's ring once. The windows of the streams, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
 from typing import Any, Literal, get_args
 
 from braid.errors import StrategyError
 from braid.optimizer.strategies.strategy import require_positive
+from braid.placement.slices import SLICES_PER_UNIT, even_slices
 from braid.plan.join import JoinPlan
-from braid.plan.layout import Adapt, Goal, Layout, Slicing, SlicingKind
+from braid.plan.layout import Adapt, Goal, Layout, SlicingKind
 
 Slices = Literal["auto"] | int | Mapping[str, int]
-
-# With fewer slices of a window at each unit, the rows of a step would be at one unit.
-SLICES_PER_UNIT = 8
-# The slices of a stream whose window has no length, if no other stream has one.
-UNBOUNDED_SLICE_US = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -31,9 +27,8 @@ class TimeSliced:
     `"auto"`: eight for each unit. A stream with fewer slices than units has a shorter ring. A stream whose window
     counts rows, or has no end, has slices as long as the shortest of the others.
 
-    `goal`: for what the number of units of each stream's ring is chosen, where `slices` is `"auto"`. For `"latency"` it
-    is chosen at every start by what the checkpoint says of the steps before; at the first start it is all units, as
-    always for `"throughput"`.
+    `goal`: for what the number of units of each stream's ring is chosen, where `slices` is `"auto"`. At first it is all
+    units, as always for `"throughput"`. For `"latency"` it is chosen again between steps, by what these have measured.
 
     `interleave`: how many steps may be under way at once. Above 1 a step ends before its last rounds: they run in the
     jobs of the steps that follow, so a join of many streams needs fewer jobs.
@@ -41,8 +36,9 @@ class TimeSliced:
     `slicing`: with `"time"` the slices of a stream are equally long, with `"count"` they are shorter while its rate is
     higher, so that none has many more rows than others.
 
-    `adapt`: whether slices are redistributed when some units compare more pairs than others. `"passive"`: new slices go
-    to other units, stored ones stay until they expire; `"aggressive"`: stored ones move as well; `"off"`: never.
+    `adapt`: whether slices are redistributed, if some units compare more pairs than others or rings get other lengths.
+    `"passive"`: new slices go to other units, stored ones stay until they expire; `"aggressive"`: stored ones move as
+    well; `"off"`: never while a run goes on.
     """
 
     units: int | None = None
@@ -70,7 +66,7 @@ class TimeSliced:
             self._require_interleaving(plan)
         units = slots if self.units is None else self.units
         counts = self._counts(plan, units)
-        slices = _slices(plan, counts, [min(units, count) for count in counts], units)
+        slices = even_slices(plan, counts, [min(units, count) for count in counts], units)
         return Layout(
             epoch=0,
             kind="time_sliced",
@@ -115,26 +111,6 @@ class TimeSliced:
                 hint="Name the streams as in braid.stream(..., name=...).",
             )
         return [self.slices.get(name, SLICES_PER_UNIT * units) for name in names]
-
-
-def with_rings(layout: Layout, plan: JoinPlan, lengths: Sequence[int]) -> Layout:
-    """The same units, with rings of these lengths; every unit of a ring has eight slices of the window."""
-    counts = [SLICES_PER_UNIT * length for length in lengths]
-    return replace(layout, slices=_slices(plan, counts, lengths, layout.units[0]))
-
-
-def _slices(plan: JoinPlan, counts: Sequence[int], rings: Sequence[int], units: int) -> tuple[Slicing, ...]:
-    """The slices of each stream: so many of its window, at so many units."""
-    widths = [
-        None if stream.window_us is None else max(1, -(-stream.window_us // count))
-        for stream, count in zip(plan.streams, counts, strict=True)
-    ]
-    shortest = min((width for width in widths if width is not None), default=UNBOUNDED_SLICE_US)
-    slices, first = [], 0
-    for width, ring in zip(widths, rings, strict=True):
-        slices.append(Slicing(shortest if width is None else width, ring, first % units))
-        first += ring  # shorter rings are at different units
-    return tuple(slices)
 
 
 def _differs(strategy: TimeSliced, field: Field[Any]) -> bool:

@@ -15,17 +15,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from braid.control.memory.deferring import returning_groups
+from braid.control.memory.deferring import clean_up_bytes, returning_groups
 from braid.control.memory.overflow import policy_of
 from braid.control.standing import Standing, standing_of
 from braid.engine.explain import explain_query
 from braid.engine.restart.consistency import check_in_step
-from braid.engine.status import describe_running, describe_status, explain_now
+from braid.engine.status import describe_status, explain_now
 from braid.engine.step import StepRunner
 from braid.errors import BraidError, PredicateError, TakenOverError, brief_cause
-from braid.optimizer.strategies.strategy import interleave_of
+from braid.optimizer.strategies.strategy import interleave_of, sequences_of
 from braid.spark.job_failures import explain_query_failure
-from braid.spark.job_tasks import count_tasks
+from braid.spark.job_tasks import how_far
 from braid.spark.late_rows import LateRows
 from braid.spark.run.active_runs import replace_earlier_run
 from braid.spark.run.job import Job
@@ -101,12 +101,12 @@ class Execution:
             self._cluster.close()
             raise
         self._started = True
-        trailing = interleave_of(self._job.strategy) > 1 or bool(self._steps.manifest.terms)
-        trailing = trailing or policy_of(self._job.memory) is not None or bool(self._steps.manifest.pushes)
+        left, job = bool(self._steps.manifest.terms or self._steps.manifest.pushes), self._job
+        trailing = left or interleave_of(job.strategy) > 1 or policy_of(job.memory) is not None
         if self._may_idle or trailing:
             threading.Thread(target=self._tick_while_active, name="braid-ticks", daemon=True).start()
-        ends = bool(self._job.trigger) and "processingTime" not in self._job.trigger
-        if ends and (self._job.flush_at_end or trailing):
+        ends = bool(job.trigger) and "processingTime" not in job.trigger
+        if ends and (job.flush_at_end or trailing):
             self._over.clear()
             threading.Thread(target=self._finish_at_end, name="braid-end", daemon=True).start()
 
@@ -118,23 +118,20 @@ class Execution:
         there may finish a step meanwhile.
         """
         check_spark_log(self._checkpoint.files, self._log)
-        committed = last_commit(self._checkpoint.files, self._log)
-        last = self._checkpoint.last_manifest()
+        committed, last = last_commit(self._checkpoint.files, self._log), self._checkpoint.last_manifest()
         check_in_step(-1 if last is None else last.batch, committed)
         opened, job = self._opened, self._job
+        own = (self._plan, self._checkpoint, self._cluster, opened.sink, self._owner, opened.layout)
         return StepRunner(
-            self._plan,
-            self._checkpoint,
-            self._cluster,
-            opened.sink,
-            self._owner,
-            opened.layout,
+            *own,
             elasticity=job.elasticity,
             ordering=job.ordering,
             interleave=interleave_of(job.strategy),
             memory=policy_of(job.memory),
             returning=partial(returning_groups, job.memory),
             disk_bytes=None if job.memory is None else job.memory.disk_bytes,
+            clean_up_bytes=clean_up_bytes(job.memory, opened.layout.units[0]),
+            choose_sequences=sequences_of(job.strategy, self._plan, opened.layout),
         )
 
     @property
@@ -166,9 +163,9 @@ class Execution:
         """The plan with what the newest manifest has observed; with the stage `now`, the current status."""
         if stage == "now":
             return explain_now(self._plan, self._standing(), self.state)
-        job, slots = self._job, self._cluster.slots
-        exchange = self._opened.exchange.describe()
-        return explain_query(job.logical_plan, self._plan, job.strategy, slots, stage, self._steps.manifest, exchange)
+        job, more = self._job, (self._opened.exchange.describe(), self._job.elasticity is not None)
+        now = (self._cluster.slots, stage, self._steps.manifest)
+        return explain_query(job.logical_plan, self._plan, job.strategy, *now, *more)
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
@@ -199,8 +196,7 @@ class Execution:
     def status(self) -> dict[str, Any]:
         """What the run is doing, and what waits for which stream."""
         job = self._steps.running_job
-        tasks = None if job is None else count_tasks(self._spark, self.query.group)
-        running = describe_running(job, tasks)
+        running = None if job is None else how_far(self._spark, self.query.group, self._checkpoint, job)
         return {**self.query.status, **describe_status(self._plan, self._standing(), self.state, running)}
 
     def flush(self) -> None:

@@ -17,12 +17,14 @@ from braid.engine.restart.consistency import claim_for
 from braid.engine.restart.identity import identify, require_newest, settle
 from braid.engine.sinks import Sink
 from braid.optimizer.exchange import ChosenExchange, choose_exchange
+from braid.optimizer.strategies.semijoin import at_slots, storage_of
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.spark.cluster import SparkCluster
 from braid.spark.memory import task_memory
 from braid.spark.run.job import Job
 from braid.spark.session import slot_count
+from braid.spark.sites.start import site_hosts
 from braid.spark.storage import prove_shared
 from braid.spark.totals import aggregation_record
 from braid.state.checkpoint import Checkpoint
@@ -52,13 +54,18 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
     accept = job.accept_changed_functions
     find = partial(identify, checkpoint, job.logical_plan, job.checkpoint, accept_changed_functions=accept)
     identity = find()
-    plan, slots = identity.plan, slot_count(spark)
+    plan, hosts = identity.plan, site_hosts(spark, job.strategy, identity.plan)
+    slots = slot_count(spark)
     layout = job.strategy.layout(plan, slots)
-    exchange = choose_exchange(job.exchange, plan, job.checkpoint, slots)
+    exchange = choose_exchange(job.exchange, plan, job.checkpoint, slots, located=hosts is not None)
     job.sink.require_own(identity.id)
-    locations = replace(job.sink.locations, memory=task_memory(spark, job.memory, layout, slots))
-    cluster = SparkCluster(spark, plan, locations, slots, exchange.kind)
+    stored = storage_of(plan, f"/braid-{identity.id}") if layout.kind == "sites" else ()
+    limit = task_memory(spark, job.memory, layout, slots)
+    locations = replace(job.sink.locations, memory=limit, site_storage=stored)
+    cluster = SparkCluster(spark, plan, locations, slots, exchange.kind, hosts)
+    layout = layout if hosts is None else at_slots(plan, cluster.site_slots)
     try:
+        cluster.prove_storage(layout)
         # Analysed and pickled before anything is written: a start that fails here leaves the checkpoint as it was.
         reports = cluster.source(job.frames)
         identity = settle(identity, find, checkpoint, aggregation_record(plan))

@@ -13,16 +13,23 @@ from typing import Any
 import pyarrow as pa
 
 MADV_DONTNEED = 4
+# With a page that is touched the kernel maps others around it that are in memory: a window of 64 KB, or a whole large
+# folio, which files have that were written in one call. A folio has at most the size of a huge page.
+WINDOW_BYTES = 1 << 21
 
 
-def give_back(mapped: pa.Buffer) -> None:
-    """Let the kernel take the pages of a mapped file out of this process."""
+def give_back(mapped: pa.Buffer, file: pa.Buffer) -> None:
+    """Let the kernel take the pages of a part of a mapped file out of this process, and those that came with them.
+
+    Other parts may be in use: they are read again when they are touched.
+    """
     advise = _madvise()
     if advise is None or mapped.size == 0:
         return
-    first = mapped.address // mmap.PAGESIZE * mmap.PAGESIZE
-    # Other pages of the same file may share the first and the last: for them it is as harmless.
-    advise(first, mapped.address + mapped.size - first, MADV_DONTNEED)
+    begin = file.address // mmap.PAGESIZE * mmap.PAGESIZE
+    first = max(begin, mapped.address // WINDOW_BYTES * WINDOW_BYTES)
+    last = min(file.address + file.size, -(-(mapped.address + mapped.size) // WINDOW_BYTES) * WINDOW_BYTES)
+    advise(first, last - first, MADV_DONTNEED)
 
 
 @cache

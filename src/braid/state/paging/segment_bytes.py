@@ -14,7 +14,7 @@ import xxhash
 from braid.errors import CorruptStateError
 from braid.state.paging.checksums import Checksums, chunk_count, wrong_chunk
 from braid.state.paging.pages import give_back
-from braid.state.paging.slices import check_slice
+from braid.state.paging.slices import check_slice, copied
 
 if TYPE_CHECKING:
     from braid.state.blocks import Segment
@@ -66,33 +66,50 @@ class SegmentBytes:
             self._check(segment, start, start + piece.size)
             yield piece
             if self.gives_back:
-                give_back(piece)
+                give_back(piece, self._buffer)
 
     def rows(self, segment: Segment, schema: pa.Schema, start: int, stop: int) -> pa.RecordBatch | None:
-        """Some rows of a long segment, after the bytes that they have were checked; None if these are not known."""
-        if segment.offset in self._checked or not chunk_count(segment.length):
+        """Some rows of a long segment, after the bytes that they have were checked; None if these are not known.
+
+        If this gives back, it is a copy of the rows of any segment, and no page stays mapped.
+        """
+        if not self.gives_back and (segment.offset in self._checked or not chunk_count(segment.length)):
             return None
         data = self._of(segment)
 
         def check(first: int, last: int) -> None:
             self._check(segment, first - data.address, last - data.address)
 
-        check(data.address, data.address + PREFIX_BYTES)
-        metadata = int.from_bytes(data.slice(4, 4).to_pybytes(), "little")
-        check(data.address, data.address + PREFIX_BYTES + metadata)
+        if segment.offset not in self._checked:
+            check(data.address, data.address + PREFIX_BYTES)
+            metadata = int.from_bytes(data.slice(4, 4).to_pybytes(), "little")
+            check(data.address, data.address + PREFIX_BYTES + metadata)
         part = pa.ipc.read_record_batch(data, schema).slice(start, stop - start)
-        return part if check_slice(part, check) else None
+        if not self.gives_back:
+            return part if check_slice(part, check) else None
+        known = segment.offset in self._checked or not chunk_count(segment.length)
+        found = copied(part, None if known else check, lambda: self.drop_pages(segment))
+        if found is None:
+            for _ in self.pieces(segment):
+                pass
+            found = copied(part, None, lambda: self.drop_pages(segment))
+        return found
 
     def release(self, segment: Segment) -> None:
         """Give the pages of a segment back, if this is a mapped file."""
         if self.gives_back:
-            give_back(self._of(segment))
+            give_back(self._of(segment), self._buffer)
             self._checked.discard(segment.offset)
 
     def drop_pages(self, segment: Segment) -> None:
         """The same for a segment that is read again at once: it stays checked."""
         if self.gives_back:
-            give_back(self._of(segment))
+            give_back(self._of(segment), self._buffer)
+
+    def drop_all(self) -> None:
+        """Give all pages of the file back: those of its footer were read once."""
+        if self.gives_back:
+            give_back(self._buffer, self._buffer)
 
     def chunks_of(self, segment: Segment) -> Checksums:
         """The checksums of a segment's chunks; none if it has only one of its own."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from braid.control.memory import deferring
 from braid.control.memory.deferring import (
     begin_parts,
+    clean_up_bytes,
     clean_up_jobs,
     clean_up_seconds,
     groups_to_clean,
@@ -33,16 +32,24 @@ def test_a_pushed_group_has_no_bytes_in_memory_and_counts_its_results_again() ->
     state = begin_parts(STATE, Push(3, (1, 2), (None, 5)))
     assert state.owing == (1, 2)
     assert state.loads[0] is LOADS[0]
-    assert state.loads[2] == GroupLoad(size=0, results=0, inserted_ms=7, pushed_size=300)
+    assert state.loads[2] == GroupLoad(size=0, results=0, inserted_ms=7)
 
 
-def test_small_groups_are_cleaned_up_first_and_together_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = begin_parts(STATE, Push(3, (0, 1, 3)))
-    assert groups_to_clean(state) == (0, 1, 3)
-    monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 300)
-    assert groups_to_clean(state) == (0, 1)
-    monkeypatch.setattr(deferring, "CLEAN_UP_BYTES", 1)
-    assert groups_to_clean(state) == (0,)
+def test_groups_that_were_pushed_first_are_cleaned_up_first_within_a_bound_for_each_unit() -> None:
+    loads = tuple(GroupLoad(pushed_size=100) for _ in range(6))
+    pushes = (Push(3, (1, 2, 4)), Push(5, (0, 1, 5)))
+    layout = Layout(0, "partitioned", (2,), (2,), group_units=(0, 0, 0, 1, 1, 1))
+    state = GroupState(loads, MemoryHistory(0), pushes)
+    manifest = Manifest(7, 7, "run", 0, (), (layout,), (), 0, groups=state)
+    assert groups_to_clean(manifest) == (0, 1, 2, 4, 5)
+    assert groups_to_clean(manifest, 400) == (1, 2, 4, 5), "unit 0 has two groups that were pushed before group 0"
+    assert groups_to_clean(manifest, 1) == (1, 4)
+    assert groups_to_clean(replace(manifest, groups=None)) == ()
+
+
+def test_a_clean_up_has_what_units_can_keep_open() -> None:
+    assert clean_up_bytes(MemoryLimit(1000), 3) == 1500
+    assert clean_up_bytes(MemoryLimit(1 << 40), 3) == clean_up_bytes(None, 3) == deferring.CLEAN_UP_BYTES
 
 
 def test_pushed_groups_return_where_their_units_have_room_for_them() -> None:
@@ -60,21 +67,18 @@ def test_pushed_groups_return_where_their_units_have_room_for_them() -> None:
 
 def test_cleaned_groups_leave_all_pushes_and_empty_pushes_end() -> None:
     state = begin_parts(begin_parts(STATE, Push(3, (1,))), Push(6, (1, 2)))
+    state = replace(state, loads=tuple(replace(load, pushed_rows=7, pushed_size=70) for load in state.loads))
     after = with_clean_up(state, (1,), 1000, 2.0)
     assert after.pushes == (Push(6, (2,)),)
+    assert (after.loads[1].pushed_rows, after.loads[1].pushed_size, after.loads[2].pushed_rows) == (0, 0, 7)
     assert with_clean_up(after, (2,), 0, 0.0).pushes == ()
     assert with_clean_up(state, (), 0, 0.0) is state
 
 
-def test_rows_start_interval_by_interval_from_the_first_push_of_a_cleaned_group_on() -> None:
+def test_rows_start_interval_by_interval_between_the_pushes_of_cleaned_groups() -> None:
     pushes = (Push(3, (0,)), Push(6, (1,)), Push(8, (0, 2)))
-    assert [*clean_up_jobs(pushes, (1,), 3, 9)] == [
-        CleanUp((1,), 6, 7, 0),
-        CleanUp((1,), 6, 7, 1),
-        CleanUp((1,), 8, 8, 0),
-        CleanUp((1,), 8, 8, 1),
-    ]
-    assert [*clean_up_jobs(pushes, (0,), 2, 9)] == [CleanUp((0,), *steps, 0) for steps in ((3, 5), (6, 7), (8, 8))]
+    assert [*clean_up_jobs(pushes, (1,), 3, 9)] == [CleanUp((1,), 6, 8, 0), CleanUp((1,), 6, 8, 1)]
+    assert [*clean_up_jobs(pushes, (0,), 2, 9)] == [CleanUp((0,), *steps, 0) for steps in ((3, 7), (8, 8))]
     assert [*clean_up_jobs(pushes, (), 2, 9)] == []
 
 

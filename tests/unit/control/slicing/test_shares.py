@@ -44,6 +44,10 @@ def test_a_short_ring_keeps_the_slices_of_a_longer_one_away() -> None:
     assert even_shares([Ring(4, 2), Ring(0, 6)], [2.0, 4.0], 6)[1].tolist() == pytest.approx([0.25] * 4 + [0.0] * 2)
 
 
+def test_a_load_that_is_too_small_to_divide_keeps_its_shares() -> None:
+    assert even_shares([Ring(0, 2)], [5e-324], UNITS)[0].tolist() == [0.5, 0.5]
+
+
 def test_rings_are_longer_only_where_no_shares_suffice() -> None:
     short = [Ring(1, 2), Ring(0, 6)]
     assert rings_for(short, [2.0, 4.0], UNITS, 1.1) == short

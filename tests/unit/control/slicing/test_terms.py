@@ -23,7 +23,7 @@ LAYOUT = Layout(0, "time_sliced", (2,), (1,))
 
 def term(step: int, left: int = 1, rounds: int = 6, watermark: int | None = 0, oldest: int = 0) -> Term:
     orders = (tuple(range(rounds)),)
-    return Term(step, (watermark, watermark), orders, (), oldest, rounds - left, (f"{step}.exchanged",))
+    return Term(step, (watermark, watermark), orders, (), oldest, 0, rounds - left, (f"{step}.exchanged",))
 
 
 def plan(ordered: bool = False) -> JoinPlan:

@@ -32,8 +32,10 @@ def test_few_rows_over_many_units_stay_in_few_blocks(
     assert sum(block.rows for block in blocks) == 128
 
 
-@pytest.mark.parametrize("strategy", [Partitioned(3), Biclique((2, 2), routing="random")])
-@pytest.mark.parametrize("slots", [(2, 2), (2, 1), (1, 3)])
+@pytest.mark.parametrize(
+    ("strategy", "slots"),
+    [(Partitioned(3), (2, 2)), (Partitioned(3), (1, 3)), (Biclique((2, 2), routing="random"), (2, 1))],
+)
 def test_a_merge_over_several_steps_keeps_every_row_and_ends_in_one_block(
     strategy: Strategy, slots: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

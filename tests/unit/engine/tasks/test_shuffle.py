@@ -16,7 +16,7 @@ from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport, read_reports
 from braid.engine.row_ids import RowIds
 from braid.engine.tasks import shuffle
-from braid.engine.tasks.segments import SegmentStore
+from braid.engine.tasks.segments import Begin, SegmentStore
 from braid.engine.tasks.shuffle import REPORT, ROWS, SLOT, ShuffleTask, send_rows, store_rows
 from braid.engine.tasks.task import Task
 from braid.errors import PredicateError
@@ -130,7 +130,7 @@ def test_a_failure_of_either_task_is_reported(tmp_path: Path, monkeypatch: pytes
 
     own = own_task(tmp_path, Partitioned(2), 0)
     pieces = sent(own, some_rows(0), 50).to_batches()
-    monkeypatch.setattr(shuffle, "batch_groups", fail)
+    monkeypatch.setattr(shuffle, "sorted_segments", fail)
     with pytest.raises(PredicateError, match="no"):
         read_reports(IngestReport, store_rows(own, iter(pieces)))
     monkeypatch.setattr(shuffle, "placed_rows", fail)
@@ -162,9 +162,9 @@ def test_a_slot_opens_only_its_own_blocks_of_a_step_where_routes_stay_local(
     opened: list[set[str]] = []
     plain_use, plain_reader = SegmentStore.use, SegmentStore.reader
 
-    def use(store: SegmentStore, files: Any, step: int) -> None:
+    def use(store: SegmentStore, files: Any, step: int, begin: Begin = "as it is") -> None:
         opened.append(set())
-        plain_use(store, files, step)
+        plain_use(store, files, step, begin)
 
     def reader(store: SegmentStore, file: str) -> BlockReader:
         opened[-1].add(file)

@@ -8,8 +8,9 @@ import pytest
 
 from braid.errors import StrategyError
 from braid.optimizer.semijoins.join_graphs import JoinGraph, chain, cycle, full, star
-from braid.optimizer.semijoins.plans import Algorithm, HeadSequence, PlanStep, plan_of
+from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, plan_of
 from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics
+from braid.plan.sites import Algorithm
 
 Edges = frozenset[frozenset[str]]
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from braid.errors import StrategyError
-from braid.optimizer.semijoins.sites import Site, distinct_sites, site_of
+from braid.plan.site_names import Site, distinct_sites, site_of
 
 
 def test_a_site_is_a_name_or_more() -> None:

@@ -22,6 +22,7 @@ from braid.engine.tasks.aggregate.piece import PieceUpdate, Update, aggregation_
 from braid.engine.tasks.ordered.buffering import BufferSink, released_at
 from braid.engine.tasks.segments import SegmentStore
 from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.worker.allowance import after_piece
 from braid.kernels.aggregate.aggregation import add_up, distinct_counts, finish, group_hashes
 from braid.kernels.aggregate.changes import SMALLEST, Changes, Clock, Live, Times, changes
 from braid.kernels.aggregate.columns import HASH, TIME
@@ -47,6 +48,7 @@ def run_changes(task: SlotTask, command: AggregateCommand) -> AggregateReport:
         kept.add(work.leftovers())
         released += work.released
         newest += [] if work.newest is None else [work.newest]
+        after_piece()
     partials = kept.close_partials()
     return AggregateReport(
         slot=task.slot,
@@ -157,8 +159,9 @@ class OrderedUpdate(PieceUpdate[Iterator[Changes]]):
         found = [np.zeros(0, np.int64)]
         for partial in self._command.partials:
             for segment in self._store.reader(partial.file).segments_of([TIMES_OF_ALL]):
-                times = self._parts.table(partial.file, segment)[TIME].to_numpy()
-                found.append(times[self._is_due(times, partial.after_us)])
+                for batch in self._store.batches(partial.file, segment):
+                    times = batch.column(TIME).to_numpy()
+                    found.append(times[self._is_due(times, partial.after_us)])
         return np.unique(np.concatenate(found))
 
     def _is_due(self, times: Times, after_us: int) -> np.ndarray:

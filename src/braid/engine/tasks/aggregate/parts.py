@@ -1,8 +1,12 @@
-"""A slot's parts of the aggregate state: lookups by hash, and compaction with the tables of a step."""
+"""A slot's parts of the aggregate state: lookups by hash, and compaction with the tables of a step.
+
+An update is made piece by piece. A piece has the groups of a range of hashes, so of tables that are sorted by them it
+reads a range of rows. Tables of distinct values are sorted by group and value, and are read whole for every piece.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 
 import numpy as np
@@ -11,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from braid.engine.commands import AggregateCommand
+from braid.engine.tasks.lookup.row_ranges import Part, ranges_of
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels import sizes
 from braid.kernels.aggregate.aggregation import add_up, group_hashes, lookup_hashes, unseen
-from braid.kernels.aggregate.columns import HASH, TIME, group_columns
+from braid.kernels.aggregate.columns import HASH, TIME
 from braid.kernels.keys import Keys
 from braid.plan.aggregation import Aggregation
 from braid.plan.instants import EARLIEST_US, clipped
@@ -22,6 +27,7 @@ from braid.state.blocks import Segment
 from braid.state.manifest import AggregateState
 
 Tables = dict[int, pa.Table]
+HASH_BITS = 64
 
 
 class AggregateParts:
@@ -35,13 +41,18 @@ class AggregateParts:
         self._aggregate = aggregate
         self._store = store
         self._piece: tuple[int, int] = (0, 1)
+        self._edges: dict[tuple[str, int], tuple[int, int]] = {}
 
     def pieces(self, command: AggregateCommand) -> Iterator[AggregateParts]:
-        """The same parts, split by group into pieces, so that an update adds up tables of bounded size."""
+        """The same parts, split by group into pieces, so that an update adds up tables of bounded size.
+
+        Under a limit this also counts what it may find of groups that slide: all that is stored.
+        """
         read = {*(partial.file for partial in command.partials), *command.rewritten}
-        read |= {block.file for block in self._aggregate.blocks if block.generation in command.compacted}
+        finds_all = self._aggregation.slides and self._store.is_limited
+        read |= {b.file for b in self._aggregate.blocks if finds_all or b.generation in command.compacted}
         readers = [self._store.reader(file) for file in read]
-        size = sum(r.batch(segment).nbytes for r in readers for segment in r.segments_of(None, self.numbers))
+        size = sum(segment.length for reader in readers for segment in reader.segments_of(None, self.numbers))
         count = -(-max(1, size) // sizes.piece_bytes())
         for number in range(count):
             piece = copy(self)
@@ -50,15 +61,17 @@ class AggregateParts:
 
     def in_piece(self, table: pa.Table) -> pa.Table:
         """The rows of a table whose groups are in this piece."""
-        number, count = self._piece
-        if count == 1 or not set(group_columns(self._aggregation)) <= set(table.column_names):
+        if self._piece[1] == 1:
             return table
-        share = (
-            group_hashes(self._aggregation, table).view(np.uint64)
-            // np.uint64(self._aggregate.parts)
-            % np.uint64(count)
-        )
-        return table.filter(pa.array(share == number))
+        hashes, (low, high) = group_hashes(self._aggregation, table), self._range
+        return table.filter(pa.array((hashes >= low) & (hashes <= high)))
+
+    @property
+    def _range(self) -> tuple[int, int]:
+        """The lowest and the highest hash of the piece's groups."""
+        number, count = self._piece
+        first, last = ((1 << HASH_BITS) * at // count for at in (number, number + 1))
+        return first - (1 << HASH_BITS - 1), last - 1 - (1 << HASH_BITS - 1)
 
     def known(self, number: int, like: pa.Table, hashes: Keys) -> pa.Table:
         """The stored rows with these hashes, with the columns of `like`."""
@@ -73,30 +86,28 @@ class AggregateParts:
     def found(self, number: int, hashes: Keys) -> list[pa.Table]:
         wanted = np.unique(hashes)
         found = []
-        for file, segment in self._segments(number):
-            table = self.table(file, segment)
-            stored = table[HASH].to_numpy()
+        for batch in self._read(self._segments(number)):
+            stored = batch.column(HASH).to_numpy()
             places = _places(np.searchsorted(stored, wanted, "left"), np.searchsorted(stored, wanted, "right"))
             if len(places):
-                found.append(table.take(pa.array(places)))
+                found.append(self.in_piece(pa.Table.from_batches([batch.take(pa.array(places))])))
         return found
 
     def lost(self, since_us: int, cut_us: int) -> Iterator[pa.Table]:
         """Rows of table 0 from `since_us` on that are older than the cut."""
-        for file, segment in self._segments(0):
-            if segment.min_time < cut_us:
-                table = self.table(file, segment)
-                times = table[TIME].to_numpy()
-                yield table.filter(pa.array((times >= since_us) & (times < cut_us)))
+        for batch in self._read((file, s) for file, s in self._segments(0) if s.min_time < cut_us):
+            times = batch.column(TIME).to_numpy()
+            rows = batch.filter(pa.array((times >= since_us) & (times < cut_us)))
+            yield self.in_piece(pa.Table.from_batches([rows]))
 
     def compact(self, added: Tables, generations: Sequence[int], cut_us: int | None) -> Tables:
         """A step's tables merged with those of the compacted generations, without rows older than the cut."""
         tables = {number: [table] for number, table in added.items() if table.num_rows}
         for number in range(1 + len(self._aggregation.sets)):
             for file, segment in self._segments(number, generations):
-                tables.setdefault(number, []).append(self.table(file, segment))
+                tables.setdefault(number, []).extend(self.tables(file, segment))
         kept = {}
-        for number, parts in tables.items():
+        for number, parts in ((number, parts) for number, parts in tables.items() if parts):
             whole = add_up(self._aggregation, number, parts)
             if cut_us is not None and TIME in whole.column_names:
                 whole = since(whole, cut_us)
@@ -104,8 +115,38 @@ class AggregateParts:
                 kept[number] = whole
         return kept
 
-    def table(self, file: str, segment: Segment) -> pa.Table:
-        return self.in_piece(pa.Table.from_batches([self._store.reader(file).batch(segment)]))
+    def tables(self, file: str, segment: Segment) -> Iterator[pa.Table]:
+        """The rows of a segment whose groups are in this piece."""
+        for batch in self._read([(file, segment)]):
+            table = self.in_piece(pa.Table.from_batches([batch]))
+            if table.num_rows:
+                yield table
+
+    def _read(self, segments: Iterable[tuple[str, Segment]]) -> Iterator[pa.RecordBatch]:
+        """Rows of segments, among them all of this piece."""
+        low, high = self._range
+        for file, segment in segments:
+            by_group = segment.unit == 0 or self._aggregation.slides
+            if self._piece[1] == 1 or not by_group:
+                yield from self._store.batches(file, segment)
+                continue
+            first, last = self._hashes_of(file, segment)
+            if last < low or first > high:
+                continue
+            reader = self._store.reader(file)
+            stored = reader.batch(segment).column(HASH).to_numpy()
+            start, stop = int(np.searchsorted(stored, low)), int(np.searchsorted(stored, high, "right"))
+            self._store.give_back(file, segment)
+            for _, _, span in ranges_of(Part(file, segment, (start, stop))):
+                yield reader.rows(segment, *span)
+
+    def _hashes_of(self, file: str, segment: Segment) -> tuple[int, int]:
+        """The first and the last hash of a segment; few segments have rows of a piece."""
+        if (file, segment.offset) not in self._edges:
+            hashes = self._store.reader(file).batch(segment).column(HASH)
+            self._edges[file, segment.offset] = hashes[0].as_py(), hashes[-1].as_py()
+            self._store.give_back(file, segment)
+        return self._edges[file, segment.offset]
 
     def _segments(self, number: int, generations: Sequence[int] | None = None) -> Iterator[tuple[str, Segment]]:
         for block in self._aggregate.blocks:

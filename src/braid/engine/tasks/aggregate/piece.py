@@ -92,4 +92,5 @@ class PieceUpdate(ABC, Generic[Emitted]):
     def _tables(self, file: str) -> Iterator[tuple[int, pa.Table]]:
         """The tables of the piece in a block of partial aggregates."""
         for segment in self._store.reader(file).segments_of(None, self._parts.numbers):
-            yield segment.unit, self._parts.table(file, segment)
+            for table in self._parts.tables(file, segment):
+                yield segment.unit, table

@@ -16,6 +16,7 @@ from braid.engine.tasks.aggregate.parts import Tables, oldest_counting, since
 from braid.engine.tasks.aggregate.piece import PieceUpdate, Update, aggregation_of, open_pieces
 from braid.engine.tasks.results import result_files
 from braid.engine.tasks.task import SlotTask
+from braid.engine.tasks.worker.allowance import after_piece
 from braid.kernels.aggregate.aggregation import (
     add_up,
     distinct_counts,
@@ -41,6 +42,7 @@ def run_update(task: SlotTask, command: AggregateCommand) -> AggregateReport:
         block.add(tables)
         for rows in emitted or ():
             results.add(rows)
+        after_piece()
     return AggregateReport(task.slot, results.close(), block.close())
 
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
 from braid.engine.tasks.lookup.reaching import reach_of
+from braid.engine.tasks.lookup.row_ranges import Part, group_parts
 from braid.engine.tasks.lookup.targets import EVERYWHERE, Target, Targets, has_rows_of
-from braid.engine.tasks.segments import Part, SegmentStore, group_parts, joined_types, possible_rows
+from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.grouping import groups_of_keys
 from braid.kernels.keys import common_keys
-from braid.kernels.rows import Rows, concat_rows
+from braid.kernels.rows import Rows, concat_rows, possible_rows
 from braid.kernels.sizes import Buffer, piece_rows
 from braid.placement.deferral import PartView
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, store_at
 from braid.plan.join import Probe, ProbeOrder
 from braid.plan.layout import Layout
+from braid.plan.stored_types import joined_types
 from braid.state.blocks import BlockReader, Segment
 from braid.state.manifest import Block
 
@@ -67,6 +69,14 @@ def wanted_by(layout: Layout, side: int, unit: Unit) -> Wanted:
     return Wanted(side, None, tuple(known) if len(known) == len(spans) else None)
 
 
+class ProbingRows(Protocol):
+    """The rows that look something up at a slot."""
+
+    def rows(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> Iterator[tuple[int, Rows]]: ...
+    def segments(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> tuple[Arriving, ...]: ...
+    def pairs(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> int: ...
+
+
 class Arrivals:
     """The probing rows of one slot in one job; `gathered` are the ingest files whose rows it has in its own blocks."""
 
@@ -110,6 +120,15 @@ class Arrivals:
         for route, buffered in pending.items():
             if buffered.parts:
                 yield route, concat_rows(buffered.take())
+
+    def pairs(self, probe_order: ProbeOrder, probe: Probe, entry: int) -> int:
+        """The rows that start a probe order's first lookup here, each times the stored rows that it looks up."""
+        delta_stream, stream, total = probe_order.delta_stream, probe.stream, 0
+        targets = self._targets.of(delta_stream, stream)
+        for arriving in self.segments(probe_order, entry, self._wanted(probe, targets)) if targets else ():
+            visited = self._targets.visited(delta_stream, stream, arriving.route)
+            total += arriving.segment.rows * sum(found.length for to in visited for _, found, _ in to.segments)
+        return total
 
     def segments(self, probe_order: ProbeOrder, entry: int, wanted: Wanted) -> tuple[Arriving, ...]:
         """The segments with such rows."""

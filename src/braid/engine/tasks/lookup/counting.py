@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,11 +13,12 @@ from braid.kernels.rows import Positions
 
 
 @dataclass
-class Earlier:
-    """Lookups among rows that earlier steps had admitted: their duration, and the pairs compared."""
+class Comparing:
+    """How long lookups compared rows, and of those that earlier steps had admitted: how long, and how many pairs."""
 
     seconds: float = 0.0
-    compared: int = 0
+    earlier_seconds: float = 0.0
+    earlier_compared: int = 0
 
 
 class Stored(NamedTuple):
@@ -25,6 +27,35 @@ class Stored(NamedTuple):
     rows: int = 0
     size: int = 0
     copies: int = 0
+
+
+class WorkDone:
+    """How much of a slot's lookups is done: of the probing rows times the stored rows that they look up.
+
+    `expected` counts all of it, only when it is needed: counting takes time itself.
+    """
+
+    def __init__(self, expected: Callable[[], int]) -> None:
+        self._expected = expected
+        self._all: int | None = None
+        self._done = self._current = 0
+        self._part = 0.0
+
+    def begin(self, pairs: int) -> None:
+        """A lookup in one segment begins."""
+        self._current, self._part = pairs, 0.0
+
+    def compared(self, share: float) -> None:
+        """So much of it is done."""
+        self._part = max(self._part, share)
+
+    def end(self) -> None:
+        self._done, self._current = self._done + self._current, 0
+
+    def share(self) -> float:
+        if self._all is None:
+            self._all = self._expected()
+        return (self._done + min(1.0, self._part) * self._current) / max(1, self._all)
 
 
 class Visits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +13,12 @@ from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.grouping import groups_of_keys
 from braid.kernels.keys import part_keys
 from braid.kernels.rows import Pairs, Rows
-from braid.placement.deferral import PartView, Shown
+from braid.placement.deferral import Mask, PartView, Shown
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block
+
+Counts = npt.NDArray[np.int64]
 
 
 class VisibleRows:
@@ -65,33 +67,38 @@ class GroupCounts:
             count = len(self._units)
             self._results += np.bincount(groups_of_keys(keys, count), minlength=count)
 
-    def stored(self, blocks: Iterable[Block]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows and bytes of each group in these blocks, of newest parts and then of earlier ones.
+    def stored(self, blocks: Iterable[Block], which: Callable[[Block], Mask | None]) -> tuple[Counts, Counts]:
+        """The rows and bytes of each group in these blocks, of those of its groups that count; None: all.
 
         They are 0 for groups of other slots.
         """
         count = len(self._units)
-        rows, sizes = np.zeros((2, count)), np.zeros((2, count))
+        rows, sizes = np.zeros(count), np.zeros(count)
         for block in blocks:
-            groups, own_rows, own_bytes = self._store.reader(block.file).group_totals
-            newest = self._view.in_memory(block.first_step)
-            shown = np.ones(count, bool) if newest is None else newest
-            for part, chosen in enumerate((shown, ~shown)):
-                rows[part] += np.bincount(groups, own_rows, count) * chosen
-                sizes[part] += np.bincount(groups, own_bytes, count) * chosen
-        rows[:, ~self._owned] = sizes[:, ~self._owned] = 0
+            chosen = which(block)
+            if chosen is not None and not chosen.any():
+                continue
+            groups, own_rows, own_bytes = self._store.reader(block.file).groups.totals
+            rows += np.bincount(groups, own_rows, count) * (1 if chosen is None else chosen)
+            sizes += np.bincount(groups, own_bytes, count) * (1 if chosen is None else chosen)
+        rows[~self._owned] = sizes[~self._owned] = 0
         return rows.round().astype(np.int64), sizes.round().astype(np.int64)
 
+    def _in_memory(self, block: Block) -> Mask | None:
+        return self._view.in_memory(block.last_step)
+
     def by_unit(self, blocks: Iterable[Block]) -> Iterator[tuple[int, int, int]]:
-        """The unit, rows and bytes of this slot's groups in these blocks."""
-        rows, sizes = (totals.sum(axis=0) for totals in self.stored(blocks))
+        """The unit, rows and bytes of this slot's groups in these blocks, of newest parts."""
+        rows, sizes = self.stored(blocks, self._in_memory)
         for unit in np.unique(self._units[self._owned]).tolist():
             own = self._units == unit
             yield unit, int(rows[own].sum()), int(sizes[own].sum())
 
-    def report(self, blocks: Iterable[Block], new: Iterable[Block]) -> tuple[GroupCount, ...]:
-        """The counts of every group of the slot; `blocks` are all that are stored, `new` those of the step."""
-        (_, pushed_rows), (sizes, pushed_sizes) = self.stored(blocks)
-        counted = sizes, self.stored(new)[0][0], self._results, pushed_rows, pushed_sizes
+    def report(self, blocks: Sequence[Block], step: int) -> tuple[GroupCount, ...]:
+        """The counts of every group of the slot, of the blocks that a step reads and stores."""
+        new = [block for block in blocks if block.first_step == step]
+        pushed = self.stored(blocks, lambda block: self._view.pushed_at(step, block.last_step))
+        sizes, inserted = self.stored(blocks, self._in_memory)[1], self.stored(new, self._in_memory)[0]
+        counted = sizes, inserted, self._results, *pushed
         columns = (np.flatnonzero(self._owned), *(column[self._owned] for column in counted))
         return tuple(GroupCount(*row) for row in zip(*(column.tolist() for column in columns), strict=True))

@@ -9,22 +9,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from braid.engine.commands import ProbeCommand
+from braid.engine.reports import HiddenRows
 from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.probing import Searchable
-from braid.placement.deferral import PartView, Shown
+from braid.placement.deferral import Mask, PartView, Shown
 from braid.placement.groups import is_first_successor, successors
 from braid.placement.ranges import Span, span_of
 from braid.placement.units import Unit, is_primary, routes_at, visitors
 from braid.plan.join import Probe
 from braid.plan.layout import Layout
-from braid.state.blocks import GroupRanges, Segment
+from braid.state.blocks import Segment
 from braid.state.manifest import Block
+from braid.state.paging.group_ranges import GroupRanges
 
 EVERYWHERE = -1
 """The route of probing rows that were stored under an older layout: they visit every route."""
 
 Visited = tuple[Block, Searchable, Unit]
-Place = tuple[frozenset[int] | None, Span | None, bool]
+Visitors = tuple[frozenset[int] | None, Span | None, bool]
 """What tells targets apart: their routes, their span, and whether rows that visit all units look them up here; besides
 the parts of partition groups that they show."""
 
@@ -78,6 +80,7 @@ class Targets:
         self._visits = {(visit.delta_stream, visit.stream, visit.unit, visit.route) for visit in command.visits}
         self._visited_units = {visit[:3] for visit in self._visits}
         self._known: dict[tuple[int, int], list[Target]] = {}
+        self.hidden = HiddenRows()
 
     @property
     def everywhere(self) -> bool:
@@ -102,10 +105,10 @@ class Targets:
         """The segments of a stream that a delta stream sees."""
         known = self._known.get((delta_stream, stream))
         if known is None:
-            by_place: dict[tuple[Place, Shown | None], list[Visited]] = defaultdict(list)
+            by_place: dict[tuple[Visitors, Shown | None], list[Visited]] = defaultdict(list)
             for block in self._blocks:
                 if block.stream == stream and self.seen_until(block, delta_stream) is not None:
-                    shown = self._view.shown(block.first_step, delta_stream, stream)
+                    shown = self._view.shown(block.last_step, delta_stream, stream)
                     for route, segment, unit in self._owned_segments(block, delta_stream, shown):
                         by_place[self._visitors(block, route), shown].append((block, segment, unit))
             known = [Target(*place, shown, tuple(segments)) for (place, shown), segments in by_place.items()]
@@ -137,7 +140,7 @@ class Targets:
         primary = (s for s in target.segments if is_primary(self.newest, stream, s[2].number, s[2].number))
         return replace(target, segments=tuple(primary))
 
-    def _visitors(self, block: Block, route: int) -> Place:
+    def _visitors(self, block: Block, route: int) -> Visitors:
         """The routes of the newest layout that visit a route of a layout, what its visitors reach, and whether first.
 
         Of a layout that shares groups, a slot opens what any of its units needs: these alone visit it here.
@@ -168,18 +171,47 @@ class Targets:
             return
         is_sorted = block.is_sorted and layout.stored_as == self.newest.stored_as
         choices = block.choices if is_sorted else self._command.sort_order(block.stream).choices
-        reader = self._store.reader(block.file)
+        reader, groups = self._store.reader(block.file), self._joined_groups(block, shown)
+        if groups is not None and is_sorted:
+            for rows in self._store.joined_rows(block.file, block.stream, choices, groups, frozenset(owned)):
+                first = rows.ranges[0].segment
+                yield first.route, rows, owned[first.unit]
+            return
         for segment in reader.segments_of(owned):
-            if shown is not None and not self._shows(reader.ranges_of(segment), shown):
+            if shown is not None and not self._shows(segment, reader.ranges_of(segment), shown):
                 continue
             if self._counts(layout, delta_stream, block.stream, segment):
                 stored = self._store.searchable(block.file, segment, block.stream, choices, is_sorted=is_sorted)
                 yield segment.route, stored, owned[segment.unit]
 
-    def _shows(self, ranges: GroupRanges | None, shown: Shown) -> bool:
-        """Whether a segment with these ranges has rows of visible groups of this slot."""
-        visible = self._view.mask(shown) & self._owned_groups
-        return bool(visible.any() if ranges is None else visible[ranges[0]].any())
+    def _joined_groups(self, block: Block, shown: Shown | None) -> Mask | None:
+        """The groups of a block whose rows are opened as one; None: its segments are opened one by one.
+
+        A clean-up opens the rows of its groups, in any block. Of a block apart the groups are opened that are visible,
+        each of which has segments of its own.
+        """
+        if not self._layouts[block.epoch].shares_groups(self.newest):
+            return None
+        visible = None if shown is None else self._view.mask(shown) & self._owned_groups
+        cleaned = self._view.cleaned
+        if cleaned is None:
+            return (self._owned_groups if visible is None else visible) if block.apart else None
+        # The same rows for all lookups of a step: which of them a lookup sees depends on the probing rows.
+        return cleaned & self._owned_groups if visible is None or visible.any() else np.zeros_like(cleaned)
+
+    def _shows(self, segment: Segment, ranges: GroupRanges | None, shown: Shown) -> bool:
+        """Whether a segment with these ranges has rows of visible groups of this slot; counts what else is opened."""
+        visible = self._view.mask(shown)
+        own = visible & self._owned_groups
+        if not (own.any() if ranges is None else own[ranges[0]].any()):
+            return False
+        hidden = segment.rows
+        if ranges is not None:
+            rows = np.diff(np.append(ranges[1], segment.rows))
+            hidden = int(rows[~visible[ranges[0]]].sum())
+        size = hidden * segment.length // max(1, segment.rows)
+        self.hidden = HiddenRows(self.hidden.rows + hidden, self.hidden.size + size)
+        return True
 
     def _counts(self, layout: Layout, delta_stream: int, stream: int, segment: Segment) -> bool:
         """Whether a delta stream sees this copy of some rows of a stream."""

@@ -1,4 +1,4 @@
-"""Segments under a memory limit: opened when rows look them up, whole if there is room, else part by part."""
+"""Segments that are opened when rows look them up: whole if there is room, in parts, or several small ones as one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
+from braid.engine.tasks.lookup.row_ranges import Part
 from braid.kernels.ordering import SortedIndex
 from braid.kernels.probing import StoredSegment
 from braid.plan.expressions import Expression
@@ -29,6 +30,7 @@ class Opening(Protocol):
     def parts_of(self, place: Place) -> Iterator[StoredSegment]: ...
     def largest_of(self, place: Place, number: Expression) -> float: ...
     def index_of(self, place: Place) -> SortedIndex: ...
+    def joined(self, rows: JoinedRows) -> StoredSegment: ...
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,39 @@ class UnopenedSegment:
 
     def parts(self) -> Iterable[StoredSegment]:
         return self.store.parts_of(self.place)
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """Parts of the segments of one block, looked up as one: each has the rows of few partition groups.
+
+    The groups ascend from part to part, so the rows together are sorted.
+    """
+
+    store: Opening
+    ranges: tuple[Part, ...]
+    stream: int
+    choices: tuple[int, ...]
+
+    grouped = True
+
+    @property
+    def length(self) -> int:
+        return sum(stop - start for _, _, (start, stop) in self.ranges)
+
+    @property
+    def min_time(self) -> int:
+        return min(part.segment.min_time for part in self.ranges)
+
+    @property
+    def max_time(self) -> int:
+        return max(part.segment.max_time for part in self.ranges)
+
+    def largest(self, number: Expression) -> float:
+        return self.store.joined(self).largest(number)
+
+    def parts(self) -> Iterable[StoredSegment]:
+        return (self.store.joined(self),)
 
 
 class UnopenedRuns(Sequence[SortedIndex]):

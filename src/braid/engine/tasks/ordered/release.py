@@ -1,13 +1,16 @@
 """Release: a slot writes the buffered results of its interval of result time, in order.
 
 The intervals of the slots follow each other, so the files of all slots together are in order. Rows are merged in pieces
-of bounded size. Files with few unreleased rows are compacted into one.
+of bounded size; under a memory limit what a piece has read is given back before the next. Files with few unreleased
+rows are compacted into one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -21,13 +24,28 @@ from braid.engine.tasks.worker.cache import segment_store
 from braid.kernels import sizes
 from braid.kernels.times import count_up_to
 from braid.placement.admission import ALWAYS
+from braid.state.paging.slices import copied
 
 # Pieces of this size keep the merge in memory, and are large enough for whole row groups.
 ROWS_AT_ONCE = 1 << 18
 SAMPLED = 64
 
-Run = tuple[pa.RecordBatch, Times]
-"""Sorted rows, and their result times."""
+
+class Run(NamedTuple):
+    """Sorted rows, their result times, and how their pages are given back, to be read again when they are touched."""
+
+    batch: pa.RecordBatch
+    times: Times
+    first_us: int
+    last_us: int
+    size: int
+    give_back: Callable[[], None]
+    is_limited: bool
+
+    def rows(self) -> pa.RecordBatch:
+        """The rows; under a limit a copy, and nothing stays mapped."""
+        own = copied(self.batch, None, self.give_back) if self.is_limited else None
+        return self.batch if own is None else own
 
 
 def run_release(task: SlotTask, command: ReleaseCommand) -> ReleaseReport:
@@ -87,48 +105,55 @@ class SlotRelease:
     def leftovers(self) -> Iterator[pa.RecordBatch]:
         """The unreleased rows of the files that this slot compacts."""
         for file in self._command.compacted:
-            for batch, times in self._all(file):
-                first = count_up_to(times, self._command.frontier_us)
-                if first < len(times):
-                    yield batch.slice(first)
+            for segment in self._store.reader(file).segments:
+                for batch in self._store.batches(file, segment):
+                    first = count_up_to(result_times(batch), self._command.frontier_us)
+                    if first < batch.num_rows:
+                        yield batch.slice(first)
 
     def _runs(self, after: int, until: int) -> Iterator[Run]:
         for buffered in self._command.blocks if after < until else ():
             lowest = max(after, buffered.after_us)
-            for batch, times in self._all(buffered.file):
-                run = _cut((batch, times), lowest, until)
-                if len(run[1]):
-                    self.counts[buffered.file] = self.counts.get(buffered.file, 0) + len(run[1])
+            reader = self._store.reader(buffered.file)
+            for segment in reader.segments:
+                batch = reader.batch(segment)
+                give_back = partial(self._store.give_back, buffered.file, segment)
+                whole = Run(batch, result_times(batch), 0, 0, 0, give_back, self._store.is_limited)
+                run = _cut(whole, lowest, until)
+                if len(run.times):
+                    self.counts[buffered.file] = self.counts.get(buffered.file, 0) + len(run.times)
                     yield run
-
-    def _all(self, file: str) -> Iterator[Run]:
-        reader = self._store.reader(file)
-        for segment in reader.segments:
-            batch = reader.batch(segment)
-            yield batch, result_times(batch)
 
 
 def in_pieces(runs: list[Run]) -> Iterator[pa.RecordBatch]:
     """Sorted runs merged, in pieces of bounded size; rows of one time need no merging."""
     if not runs:
         return
-    rows, size = sum(len(times) for _, times in runs), sum(batch.nbytes for batch, _ in runs)
-    if rows <= ROWS_AT_ONCE and size <= sizes.piece_bytes():
-        yield in_order([batch for batch, _ in runs])
+    rows, size, most = sum(len(run.times) for run in runs), sum(run.size for run in runs), rows_at_once()
+    if rows <= most and size <= sizes.piece_bytes():
+        yield in_order([run.rows() for run in runs])
         return
-    if min(int(times[0]) for _, times in runs) == max(int(times[-1]) for _, times in runs):
-        for batch, _ in runs:
-            yield from sizes.batch_pieces(batch)
+    newest = max(run.last_us for run in runs)
+    if min(run.first_us for run in runs) == newest:
+        for run in runs:
+            for piece in sizes.batch_pieces(run.batch):
+                yield run._replace(batch=piece).rows()
         return
-    apart = max(1, min(SAMPLED, rows // SAMPLED))
-    samples = [times[::apart] for _, times in runs]
-    cuts = sorted(set(even_cuts(samples, max(2, rows // ROWS_AT_ONCE, size // sizes.piece_bytes() + 1))))
-    newest = max(int(times[-1]) for _, times in runs)
+    apart, samples = max(1, min(SAMPLED, rows // SAMPLED)), []
+    for run in runs:
+        samples.append(run.times[::apart].copy())
+        run.give_back()
+    cuts = sorted(set(even_cuts(samples, max(2, rows // most, size // sizes.piece_bytes() + 1))))
     lowest = ALWAYS
     for cut in _strictly_inside(cuts, newest):
         yield from in_pieces(_within(runs, lowest, cut))
         lowest = cut
     yield from in_pieces(_within(runs, lowest, newest))
+
+
+def rows_at_once() -> int:
+    """The rows of a piece in this process."""
+    return sizes.piece_rows(ROWS_AT_ONCE)
 
 
 def _strictly_inside(cuts: list[int], newest: int) -> list[int]:
@@ -138,12 +163,15 @@ def _strictly_inside(cuts: list[int], newest: int) -> list[int]:
 
 def _within(runs: list[Run], after: int, until: int) -> list[Run]:
     pieces = [_cut(run, after, until) for run in runs]
-    return [piece for piece in pieces if len(piece[1])]
+    return [piece for piece in pieces if len(piece.times)]
 
 
 def _cut(run: Run, after: int, until: int) -> Run:
     """The rows of a run later than `after`, up to `until`."""
-    batch, times = run
-    first, last = count_up_to(times, after), count_up_to(times, until)
+    first, last = count_up_to(run.times, after), count_up_to(run.times, until)
     last = max(first, last)
-    return batch.slice(first, last - first), times[first:last]
+    times, batch = run.times[first:last], run.batch.slice(first, last - first)
+    edges = (int(times[0]), int(times[-1])) if len(times) else (0, 0)
+    own = run._replace(batch=batch, times=times, first_us=edges[0], last_us=edges[1], size=batch.nbytes)
+    run.give_back()
+    return own

@@ -85,6 +85,12 @@ def obey(locations: Locations, command: Command[Any]) -> None:
     bound_pieces(_current.piece, _current.rows)
 
 
+def after_piece() -> None:
+    """After a piece of work: under a limit, return what was freed."""
+    if _current is not None:
+        return_freed_memory()
+
+
 def measured() -> WorkerMemory | None:
     """At the end of a task: return what the allocator keeps, and measure; None without a limit."""
     if _current is None:

@@ -10,19 +10,22 @@ from braid.engine.tasks.worker.allowance import current
 from braid.plan.join import JoinPlan
 from braid.state.cache import LocalCopies, copies_directory
 
-# A worker serves few runs at once, each with at most four kinds of stores.
-OPEN_STORES = 6
+# A worker serves few runs at once, each with at most four kinds of stores, and one for each site in one process.
+OPEN_STORES = 8
 
 _open_stores: OrderedDict[str, SegmentStore] = OrderedDict()
 
 
-def segment_store(plan: JoinPlan, locations: Locations, kind: str) -> SegmentStore:
-    """This worker's open blocks of a run and a kind of job; stores not used for long are closed."""
-    place = f"{locations.checkpoint} {kind}"
+def segment_store(plan: JoinPlan, locations: Locations, kind: str, site: str | None = None) -> SegmentStore:
+    """This worker's open blocks of a run and a kind of job; stores not used for long are closed.
+
+    Those of a site may be in its own storage.
+    """
+    place = f"{locations.checkpoint} {kind} {site or ''}"
     store = _open_stores.pop(place, None)
     if store is None:
-        files, path = locations.open_checkpoint()
-        store = SegmentStore(plan, LocalCopies(files, copies_directory()), f"{path}/blocks")
+        files, blocks = locations.open_blocks(site)
+        store = SegmentStore(plan, LocalCopies(files, copies_directory()), blocks)
     # A run has one plan, of which every Spark task gets a copy: the first is kept, with all that is computed for it.
     if store.plan.tree != plan.tree:
         store.plan = plan

@@ -66,7 +66,11 @@ def keep_at_most(freed: int | None) -> None:
 
 
 def return_freed_memory() -> None:
-    """Return what the allocator keeps to the system."""
+    """Return what the allocators keep to the system.
+
+    Arrow's pool is used under a limit too: by its Parquet writer and by `group_by`, which take no other.
+    """
+    _arrow_pool.release_unused()
     trim = getattr(_libc(), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -73,7 +73,7 @@ def test_a_process_sees_what_it_maps_and_what_it_gives_back(tmp_path: Path, monk
     assert touched.worker == own
     assert touched.resident >= size * 9 // 10
     assert touched.peak >= touched.resident
-    give_back(buffer)
+    give_back(buffer, buffer)
     released = resident_now()
     assert released is not None
     assert released.resident < touched.resident - size // 2

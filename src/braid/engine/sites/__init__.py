@@ -1,0 +1,1 @@
+"""Streams at distant sites: the driver's half of a step."""

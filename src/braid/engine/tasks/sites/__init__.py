@@ -1,0 +1,1 @@
+"""Tasks of streams at distant sites: rounds of messages between their slots."""
