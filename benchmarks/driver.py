@@ -157,7 +157,7 @@ class IdleTasks:
             tuple(
                 UnitCounts(0, unit.number, self._random(999) / 7e5, *map(self._random, [9999] * 8)) for unit in units
             ),
-            tuple(LookupCounts(n, 1 - n, 200, self._random(999), self._random(999), 1e-4, 9) for n in range(2)),
+            tuple(LookupCounts(n, 1 - n, 200, self._random(999), self._random(999), 1e-4, 1e-4, 9) for n in range(2)),
             tuple(made(gather, "g", number) for number, gather in enumerate(command.gathers)),
             tuple(
                 MergeReport(merge.number, merge.stream, 200, 1e-4, made(merge, "m", number))

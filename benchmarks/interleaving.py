@@ -30,12 +30,12 @@ PARTNERS = 0.5
 FIRST_MTIME = 1_700_000_000
 
 
-def write_input(directory: Path, streams: int) -> None:
+def write_input(directory: Path, streams: int, batches: int = BATCHES) -> None:
     """A file per batch and stream."""
     chance, rows = np.random.default_rng(streams), ROWS // streams
     keys = round(rows * WINDOW_BATCHES / PARTNERS)
     for stream in range(streams):
-        for batch in range(BATCHES):
+        for batch in range(batches):
             times = np.sort(chance.integers(batch * BATCH_US, (batch + 1) * BATCH_US, rows))
             table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": chance.integers(0, keys, rows)})
             path = directory / f"s{stream}" / f"{batch:04d}.parquet"
