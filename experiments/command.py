@@ -11,7 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.machine import describe_run
-from experiments import bistream, in_order, psp
+from experiments import bistream, dcape, in_order, psp, semijoin
 from experiments.claims import Judged
 from experiments.page import Paper, Records, write_page
 from experiments.records import Record, keep_record, make_record, read_record, record_path
@@ -28,7 +28,7 @@ def _paper(name: str, module: Any) -> Paper:
     return Paper(name, *parts)
 
 
-MODULES = {"bistream": bistream, "in_order": in_order, "psp": psp}
+MODULES = {"bistream": bistream, "dcape": dcape, "in_order": in_order, "psp": psp, "semijoin": semijoin}
 PAPERS = {name: _paper(name, module) for name, module in MODULES.items()}
 
 

@@ -43,8 +43,9 @@ def measure_alternating(size: Size) -> Measured:
 
 def alternating(size: Size, seed: int) -> Run:
     """The groups of one of two units get ten times the rows of the others, in turn."""
-    owners, a_minute = even(size.groups, 2), 60 // size.step_seconds
-    load = alternating_load(owners == 0, MINUTES * a_minute, FACTOR, FIRST_MINUTES * a_minute, THEN_MINUTES * a_minute)
+    owners = even(size.groups, 2)
+    steps, first, then = (minutes * 60 // size.step_seconds for minutes in (MINUTES, FIRST_MINUTES, THEN_MINUTES))
+    load = alternating_load(owners == 0, steps, FACTOR, first, then)
     return a_run(size, (RATIO,) * size.groups, MINUTES, seed, owners, load)
 
 
@@ -63,38 +64,38 @@ def measure_skewed(size: Size) -> Measured:
     return found
 
 
-def _numbers(runs: list[Measured], what: str) -> list[float]:
+def numbers(runs: list[Measured], what: str) -> list[float]:
     return [one[what] for one in runs]
 
 
-def _moves_more_often(measured: Measured) -> Verdict:
+def moves_more_often(measured: Measured) -> Verdict:
     """More moves with a tighter balance, and smaller ones."""
     loose, tight = (measured["balance"][str(balance)] for balance in (BALANCES[0], BALANCES[-1]))
-    counts = Ratio.of(_numbers(tight, "relocations"), _numbers(loose, "relocations"))
+    counts = Ratio.of(numbers(tight, "relocations"), numbers(loose, "relocations"))
     each = [[one["moved_share"] / one["relocations"] for one in runs] for runs in (tight, loose)]
     amounts = Ratio.of(*each)
     here = f"{tight[0]['relocations']} beside {loose[0]['relocations']}, each {amounts} times as large"
     return Verdict(here, all_of(counts.above(1), amounts.below(1)))
 
 
-def _moves_with_the_interval(measured: Measured) -> Verdict:
-    counts = [_numbers(measured["every"][str(interval)], "relocations") for interval in INTERVALS_MS]
+def moves_with_the_interval(measured: Measured) -> Verdict:
+    counts = [numbers(measured["every"][str(interval)], "relocations") for interval in INTERVALS_MS]
     falls = [agreed(a > b for a, b in zip(one, other, strict=True)) for one, other in pairwise(counts)]
     return Verdict(", ".join(f"{one[0]:g}" for one in counts), all_of(*falls), DIVIDED)
 
 
-def _is_even(measured: Measured) -> Verdict:
+def is_even(measured: Measured) -> Verdict:
     """By the 90th percentile after the first move; without moves by the largest after the first minute."""
     fast = measured["every"][str(INTERVALS_MS[0])]
-    after, without = _numbers(fast, "spread_90"), _numbers(measured["none"], "spread_most")
+    after, without = numbers(fast, "spread_90"), numbers(measured["none"], "spread_most")
     here = f"at most {max(after):.2f} times in nine tenths of the samples, {min(without):.1f} times without moves"
     holds = all_of(agreed(one <= EVEN_ENOUGH for one in after), agreed(one >= UNEVEN for one in without))
     return Verdict(here, holds)
 
 
-def _keeps_finding(measured: Measured) -> Verdict:
-    gain = Ratio.of(_numbers(measured["moves"], "results"), _numbers(measured["none"], "results"))
-    spills = [max(_numbers(measured[name], "spills")) for name in ("moves", "none")]
+def keeps_finding(measured: Measured) -> Verdict:
+    gain = Ratio.of(numbers(measured["moves"], "results"), numbers(measured["none"], "results"))
+    spills = [max(numbers(measured[name], "spills")) for name in ("moves", "none")]
     here = f"{gain} times the results, with {spills[0]:g} spills beside {spills[1]:g}"
     return Verdict(here, all_of(gain.above(1), spills[0] == 0))
 
@@ -120,27 +121,27 @@ def _table(measured: Measured) -> list[Table]:
 
 ALTERNATING = Experiment(
     "alternating",
-    "Load that alternates between two units",
+    "Load that alternates between two units, modelled",
     ("Figure 14", "Figure 15", "Figure 16"),
     measure_alternating,
     _describe,
     (
-        Claim("more often", "a tighter balance makes more moves, and smaller ones", "24 beside 2", _moves_more_often),
+        Claim("more often", "a tighter balance makes more moves, and smaller ones", "24 beside 2", moves_more_often),
         Claim(
             "by interval",
             "the shorter the least time between moves, the more there are",
             "31, 27 and 24 with 15, 30 and 45 s",
-            _moves_with_the_interval,
+            moves_with_the_interval,
         ),
-        Claim("even", "moves make the memory of the units even", "Fig. 16", _is_even),
+        Claim("even", "moves make the memory of the units even", "Fig. 16", is_even),
     ),
     _table,
 )
 SKEWED = Experiment(
     "skewed",
-    "Most groups at one of three units, with memory for all at three",
+    "Most groups at one of three units, with memory for all at three, modelled",
     ("Figure 17",),
     measure_skewed,
     _describe,
-    (Claim("keeps finding", "with moves nothing is spilled, and more is found", "Fig. 17", _keeps_finding),),
+    (Claim("keeps finding", "with moves nothing is spilled, and more is found", "Fig. 17", keeps_finding),),
 )

@@ -74,21 +74,21 @@ def measure_active(size: Size) -> Measured:
     return found
 
 
-def _numbers(runs: list[Measured], what: str) -> list[float]:
+def numbers(runs: list[Measured], what: str) -> list[float]:
     return [one[what] for one in runs]
 
 
-def _finds_more(measured: Measured) -> Verdict:
+def finds_more(measured: Measured) -> Verdict:
     limits = [str(limit) for limit in LAZY_LIMITS]
-    found = [Ratio.of(*(_numbers(measured[one][name], "results") for name in ("lazy", "none"))) for one in limits]
+    found = [Ratio.of(*(numbers(measured[one][name], "results") for name in ("lazy", "none"))) for one in limits]
     said = ", ".join(
         f"{ratio} times with memory for {float(limit):.0%}" for limit, ratio in zip(limits, found, strict=True)
     )
     return Verdict(said, all_of(*(ratio.above(1) for ratio in found)))
 
 
-def _finds_as_much(measured: Measured) -> Verdict:
-    ratio = Ratio.of(*(_numbers(measured["long"][name], "results") for name in ("lazy", "none")))
+def finds_as_much(measured: Measured) -> Verdict:
+    ratio = Ratio.of(*(numbers(measured["long"][name], "results") for name in ("lazy", "none")))
     holds = agreed(abs(one - 1) <= SIMILAR for one in ratio.values)
     return Verdict(f"{ratio} times the results", holds, FEW_GROUPS)
 
@@ -103,9 +103,9 @@ def _cleans_up_sooner(measured: Measured) -> Verdict:
     )
 
 
-def _overtakes(measured: Measured) -> Verdict:
+def overtakes(measured: Measured) -> Verdict:
     found = {
-        limit: Ratio.of(*(_numbers(by[name], "results") for name in ("active", "lazy")))
+        limit: Ratio.of(*(numbers(by[name], "results") for name in ("active", "lazy")))
         for limit, by in measured.items()
     }
     said = ", ".join(f"{ratio} times with memory for {float(limit):.0%}" for limit, ratio in found.items())
@@ -118,7 +118,7 @@ def least_share(active: Measured, lazy: Measured) -> float:
     return float(min(one / other for one, other in pairs if other))
 
 
-def _drops_first(measured: Measured) -> Verdict:
+def drops_first(measured: Measured) -> Verdict:
     shares = [
         [least_share(one, other) for one, other in zip(by["active"], by["lazy"], strict=True)]
         for by in measured.values()
@@ -152,13 +152,13 @@ def _table(measured: Measured) -> list[Table]:
 
 LAZY = Experiment(
     "lazy_disk",
-    "Spills with moves and without, from a skewed assignment",
+    "Spills with moves and without, from a skewed assignment, modelled",
     ("Figure 20", "§6.1"),
     measure_lazy,
     _describe,
     (
-        Claim("finds more", "lazy-disk finds more than spills alone", "much higher", _finds_more),
-        Claim("as much", "in a long run with little memory both find as much", "similar", _finds_as_much),
+        Claim("finds more", "lazy-disk finds more than spills alone", "much higher", finds_more),
+        Claim("as much", "in a long run with little memory both find as much", "similar", finds_as_much),
         Claim(
             "cleans up sooner",
             "its clean-up is then four times as short",
@@ -170,13 +170,13 @@ LAZY = Experiment(
 )
 ACTIVE = Experiment(
     "active_disk",
-    "Active-disk beside lazy-disk",
+    "Active-disk beside lazy-disk, modelled",
     ("Figure 21",),
     measure_active,
     _describe,
     (
-        Claim("overtakes", "active-disk finds more in the long run", "Fig. 21", _overtakes),
-        Claim("drops first", "after its first spill it finds less for a while", "Fig. 21", _drops_first),
+        Claim("overtakes", "active-disk finds more in the long run", "Fig. 21", overtakes),
+        Claim("drops first", "after its first spill it finds less for a while", "Fig. 21", drops_first),
     ),
     _table,
 )

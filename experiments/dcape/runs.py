@@ -46,6 +46,12 @@ def skewed(groups: int) -> Numbers:
     return np.where(numbers < 2 * groups // 3, 0, 1 + numbers % 2)
 
 
+def contiguous(groups: int, shares: Sequence[float]) -> Numbers:
+    """These shares of the groups at the units, one after the other, as a query assigns them."""
+    ends = np.round(np.cumsum(shares) * groups).astype(np.int64)
+    return np.searchsorted(ends, np.arange(groups), side="right")
+
+
 def even(groups: int, units: int) -> Numbers:
     """Contiguous shares."""
     return np.arange(groups) * units // groups

@@ -52,29 +52,29 @@ def measure_victims(size: Size) -> Measured:
     return found
 
 
-def _numbers(runs: list[Measured], what: str) -> list[float]:
+def numbers(runs: list[Measured], what: str) -> list[float]:
     return [sum(one[what]) if isinstance(one[what], list) else one[what] for one in runs]
 
 
-def _falls(measured: Measured) -> Verdict:
+def falls(measured: Measured) -> Verdict:
     """Whether every larger share finds fewer results, in every round."""
     verdicts, said = [], []
     for limit, by_share in measured.items():
-        results = [_numbers(by_share[str(share)], "results") for share in SHARES]
+        results = [numbers(by_share[str(share)], "results") for share in SHARES]
         verdicts += [Ratio.of(b, a).below(1) for a, b in pairwise(results)]
         said.append(f"{Ratio.of(results[-1], results[0]).median:.2f} with memory for {float(limit):.0%}")
     return Verdict(f"all, over a tenth: {', '.join(said)}", all_of(*verdicts))
 
 
-def _stays_below(measured: Measured) -> Verdict:
+def stays_below(measured: Measured) -> Verdict:
     most = max(one["fullest"] for by_share in measured.values() for runs in by_share.values() for one in runs)
     return Verdict(f"at most {most:.2f} of the limit after any step", most <= 1)
 
 
-def _is_rarer(measured: Measured) -> Verdict:
+def is_rarer(measured: Measured) -> Verdict:
     verdicts, said = [], []
     for by_share in measured.values():
-        spills = [_numbers(by_share[str(share)], "spills") for share in SHARES]
+        spills = [numbers(by_share[str(share)], "spills") for share in SHARES]
         verdicts += [Ratio.of(b, a).below(1) for a, b in pairwise(spills)]
         said.append(", ".join(f"{one[0]:g}" for one in spills))
     return Verdict(f"{'; '.join(said)} spills", all_of(*verdicts))
@@ -82,16 +82,16 @@ def _is_rarer(measured: Measured) -> Verdict:
 
 def gains(measured: Measured, name: str, what: str, one: str, other: str) -> dict[str, Ratio]:
     """One kind of victims over another, by limit."""
-    return {limit: Ratio.of(_numbers(by[one], what), _numbers(by[other], what)) for limit, by in measured[name].items()}
+    return {limit: Ratio.of(numbers(by[one], what), numbers(by[other], what)) for limit, by in measured[name].items()}
 
 
-def _finds_more(name: str, least: float, measured: Measured) -> Verdict:
+def finds_more(name: str, least: float, measured: Measured) -> Verdict:
     found = gains(measured, name, "results", "unproductive", "productive")
     said = ", ".join(f"{ratio} times with memory for {float(limit):.0%}" for limit, ratio in found.items())
     return Verdict(said, all_of(*(ratio.above(least) for ratio in found.values())))
 
 
-def _leaves_less(measured: Measured) -> Verdict:
+def leaves_less(measured: Measured) -> Verdict:
     results = gains(measured, "mixed", "deferred", "productive", "unproductive")
     rows = gains(measured, "mixed", "reread", "productive", "unproductive")
     said = ", ".join(
@@ -139,20 +139,20 @@ def _table_of_victims(measured: Measured) -> list[Table]:
 
 SPILL_SHARES = Experiment(
     "spill_shares",
-    "How much is spilled at once",
+    "How much is spilled at once, modelled",
     ("Figure 9", "Figure 10"),
     measure_shares,
     _describe,
     (
-        Claim("falls", "the more is spilled at once, the fewer results are found before clean-up", "Fig. 9", _falls),
-        Claim("stays below", "memory stays below the limit", "Fig. 10", _stays_below),
-        Claim("is rarer", "the more is spilled at once, the fewer spills there are", "Fig. 10", _is_rarer),
+        Claim("falls", "the more is spilled at once, the fewer results are found before clean-up", "Fig. 9", falls),
+        Claim("stays below", "memory stays below the limit", "Fig. 10", stays_below),
+        Claim("is rarer", "the more is spilled at once, the fewer spills there are", "Fig. 10", is_rarer),
     ),
     _table_of_shares,
 )
 SPILL_VICTIMS = Experiment(
     "spill_victims",
-    "Which groups are spilled",
+    "Which groups are spilled, modelled",
     ("Figure 11", "Figure 12"),
     measure_victims,
     _describe,
@@ -161,19 +161,19 @@ SPILL_VICTIMS = Experiment(
             "finds more, mixed",
             "with ratios 4, 2 and 1, spilling unproductive groups finds more results than productive ones",
             "much higher",
-            lambda measured: _finds_more("mixed", LEAST_GAIN, measured),
+            lambda measured: finds_more("mixed", LEAST_GAIN, measured),
         ),
         Claim(
             "leaves less",
             "with ratios 4, 2 and 1, spilling productive groups leaves more to clean-up",
             "992,893 results beside 194,308, 5.1 times; in 13 times the time",
-            _leaves_less,
+            leaves_less,
         ),
         Claim(
             "finds more, same",
             "with ratio 3 in all groups it finds slightly more as well",
             "slightly",
-            lambda measured: _finds_more("same", 1.0, measured),
+            lambda measured: finds_more("same", 1.0, measured),
         ),
     ),
     _table_of_victims,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from experiments.claims import Measured
 from experiments.experiment import plain
-from experiments.psp import baselines, traffic
+from experiments.psp import baselines, on_spark, traffic
 from experiments.psp.adaptation import BINS
 from experiments.psp.lengths import run_settings
 from experiments.psp.node_work import STORED
@@ -95,7 +95,39 @@ def ways_record() -> Measured:
     return {str(ways): dict(one) for ways in WAYS}
 
 
+def on_spark_record() -> Measured:
+    """Steps of the ring take 1 s; rounds differ by a little."""
+
+    def runs(step: float, rate: float, copies: float, moved: float, busiest: float) -> list[Measured]:
+        own = {"results": 90, "copies": copies, "state_rows": 300.0, "pairs_a_row": 100.0}
+        own |= {"moved_bytes_a_row": moved, "busiest_of_a_step": busiest, "rows": 100}
+        return [{**own, "step": step * noise, "seconds": 100 / (rate * noise)} for noise in (1.0, 1.05, 0.96)]
+
+    joins: Measured = {}
+    for ways, matches in on_spark.MATCHES.items():
+        variants = {
+            on_spark.RING: runs(1.0, 100, 0, 9000, 0.5),
+            on_spark.INTERLEAVED: runs(0.8, 130, 0, 9000, 0.5),
+            on_spark.SHORT: runs(2.0, 60, 200, 2000, 0.8),
+            on_spark.FEW: runs(1.5, 80, 300, 5000, 0.6),
+        }
+        if ways == 3:
+            variants |= {on_spark.LONG: runs(2.2, 50, 100, 1000, 0.99), on_spark.MANY: runs(1.8, 70, 900, 6000, 0.6)}
+        joins[str(ways)] = {"stored": 100, "matches": matches, "variants": variants}
+    return {"units": 8, "joins": joins}
+
+
+def interleaving_record() -> Measured:
+    def runs(rate: float) -> list[Measured]:
+        return [{"rate": rate * noise, "results": 500} for noise in (1.0, 1.02, 0.97)]
+
+    gains = {"3": 1.0, "5": 1.3, "7": 1.7}
+    return {streams: {"plain": runs(1000), "interleaved": runs(1000 * gain)} for streams, gain in gains.items()}
+
+
 RECORDS: dict[str, Callable[[], Measured]] = {
+    "on_spark": on_spark_record,
+    "interleaving": interleaving_record,
     "lengths": lengths_record,
     "baselines": baselines_record,
     "adaptation": adaptation_record,

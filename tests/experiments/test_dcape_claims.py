@@ -11,7 +11,7 @@ from experiments import dcape
 from experiments.claims import Claim, Measured
 from experiments.dcape.size import SIZES
 from experiments.experiment import Experiment, plain
-from tests.experiments.dcape_records import record
+from tests.experiments.dcape_engine_records import record
 from tests.experiments.judging import Contradict, check_both_ways, claim_in
 
 BY_NAME = {experiment.name: experiment for experiment in dcape.EXPERIMENTS}
@@ -30,7 +30,55 @@ def with_figures(*path: str, **figures: Any) -> Contradict:
     return change
 
 
+def kept(*path: str) -> dict[str, Contradict]:
+    """What contradicts the claims of every run: a result that is missing, and pushed rows that were read."""
+    return {
+        "complete": with_figures(*path, complete=False),
+        "opens nothing": with_figures(*path, opened_bytes=1),
+    }
+
+
 CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
+    "parallel": {
+        "changes little": with_figures("small", "5", cpu=13.0),
+        "lasts longer": with_figures("large", "2", used_by_time=[30, 50, 75, 100]),
+        "complete": with_figures("large", "3", complete=False),
+    },
+    "push_shares": {
+        "falls": with_figures("limits", "0.5", "0.5", results=900),
+        "stays below": with_figures("limits", "0.5", "0.1", fullest=1.01),
+        "is rarer": with_figures("limits", "0.5", "1.0", spills=18),
+        **kept("limits", "0.5", "0.1"),
+    },
+    "push_victims": {
+        "finds more, mixed": with_figures("mixed", "0.5", "unproductive", results=1_190),
+        "leaves less": with_figures("mixed", "0.5", "productive", deferred=[90]),
+        "cleans up sooner": with_figures("mixed", "0.5", "productive", clean_up_cpu=[0.09]),
+        "finds more, same": with_figures("same", "0.5", "unproductive", results=999),
+        **kept("same", "0.5", "productive"),
+    },
+    "push_windowed": {
+        "finds more": with_figures("mixed", "0.6", "unproductive", results=999),
+        **kept("mixed", "0.6", "productive"),
+    },
+    "moves": {
+        "more often": with_figures("balance", "0.9", relocations=2),
+        "by interval": with_figures("every", "15000", relocations=27),
+        "even": with_figures("every", "15000", spread_90=1.31),
+        "cheap": with_figures("every", "15000", cpu=11.5),
+        "complete": with_figures("balance", "0.7", complete=False),
+    },
+    "skewed_moves": {"keeps finding": with_figures("moves", spills=1), **kept("none")},
+    "pushes_and_moves": {
+        "finds more": with_figures("limits", "0.2", "lazy", results=799),
+        "cleans up sooner": with_figures("limits", "0.2", "lazy", clean_up_cpu=[0.1, 0.1, 0.5]),
+        **kept("limits", "0.3", "lazy"),
+    },
+    "active_pushes": {
+        "overtakes": with_figures("limits", "0.15", "active", results=799),
+        "drops first": with_figures("limits", "0.15", "active", results_by_time=[0, 10, 1_000]),
+        **kept("limits", "0.15", "lazy"),
+    },
     "spill_shares": {
         "falls": with_figures("0.3", "0.5", results=900),
         "stays below": with_figures("0.5", "0.1", fullest=1.01),
@@ -76,6 +124,9 @@ def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(nam
 @pytest.mark.parametrize(
     ("name", "claim", "change"),
     [
+        ("parallel", "changes little", with_figures("small", "5", results_by_time=[0, 9, 1_000])),
+        ("parallel", "lasts longer", with_figures("large", "4", used_by_time=[10, 20, 25, 29])),
+        ("moves", "cheap", with_figures("every", "15000", results=999)),
         ("alternating", "even", with_figures("none", spread_most=2.9)),
         ("alternating", "more often", with_figures("balance", "0.9", moved_share=9.0)),
         ("skewed", "keeps finding", with_figures("moves", results=700)),

@@ -92,7 +92,7 @@ def test_groups_move_from_a_skewed_assignment() -> None:
     assert max(outcome.used[-1]) < 2 * min(outcome.used[-1])
 
 
-@pytest.mark.parametrize("experiment", dcape.EXPERIMENTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("experiment", dcape.MODELLED, ids=lambda one: one.name)
 def test_a_small_run_can_be_judged_and_tabled(experiment: Experiment) -> None:
     measured = plain(experiment.measure(SMALL))
     assert all(one.verdict.here for one in experiment.judged(measured))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from braid.optimizer.strategies import AlignedRouting, TimeSliced
+from experiments import psp
 from experiments.psp.aligned_model import AlignedSetting, run_aligned
 from experiments.psp.arrivals import Arrivals, poisson
 from experiments.psp.coordinated_model import CoordinatedSetting, greedy_cover, holders, run_coordinated
@@ -23,6 +26,19 @@ WORK = NodeWork((1.0, 10.0), (0.01, 0.1), row_seconds=0.001, row_bytes=0.0, wire
 
 def of(*streams: list[float]) -> Arrivals:
     return Arrivals(tuple(np.array(times, float) for times in streams))
+
+
+def test_the_models_share_no_code_with_the_equations() -> None:
+    """They import nothing of Braid, themselves or by what they import: so they can contradict its cost model."""
+    known: set[str] = set()
+    found = {"ring_model", "aligned_model", "coordinated_model"}
+    while found > known:
+        known = set(found)
+        for name in known:
+            text = Path(psp.__path__[0], f"{name}.py").read_text()
+            assert not re.search(r"^\s*(from|import) braid", text, re.MULTILINE), name
+            found |= set(re.findall(r"^from experiments\.psp\.(\w+) import", text, re.MULTILINE))
+    assert {"arrivals", "node_work", "images"} <= found
 
 
 def test_rows_are_stored_by_their_age() -> None:

@@ -9,7 +9,7 @@ import pytest
 from experiments import psp
 from experiments.claims import Claim, Measured
 from experiments.experiment import Experiment, plain
-from experiments.psp import baselines
+from experiments.psp import baselines, on_spark
 from experiments.psp.size import SIZES
 from tests.experiments.judging import Contradict, check_both_ways, claim_in
 from tests.experiments.psp_records import record
@@ -89,6 +89,36 @@ def of_nine(what: str, value: float) -> Contradict:
     return change
 
 
+def with_runs(ways: int, variant: str, what: str, value: float) -> Contradict:
+    """In every round."""
+
+    def change(measured: Measured) -> None:
+        for run in measured["joins"][str(ways)]["variants"][variant]:
+            run[what] = value
+
+    return change
+
+
+def in_one_round(ways: int, variant: str, what: str, value: float) -> Contradict:
+    def change(measured: Measured) -> None:
+        measured["joins"][str(ways)]["variants"][variant][1][what] = value
+
+    return change
+
+
+def with_rates(streams: int, times: float) -> Contradict:
+    def change(measured: Measured) -> None:
+        ways = measured[str(streams)]
+        for plain_run, run in zip(ways["plain"], ways["interleaved"], strict=True):
+            run["rate"] = times * plain_run["rate"]
+
+    return change
+
+
+def fewer_results(measured: Measured) -> None:
+    measured["7"]["interleaved"][2]["results"] -= 1
+
+
 def _baselines(share: float) -> dict[str, Contradict]:
     return {
         f"aligned {share:g}": taking(share, "segment 10", 1.0),
@@ -108,6 +138,17 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "equation5": choosing("equation5"),
     },
     "baselines": {**_baselines(baselines.OUR_SELECTIVITY), **_baselines(baselines.PAPER_SELECTIVITY)},
+    "on_spark": {
+        "results": in_one_round(7, on_spark.FEW, "results", 89),
+        "copies": in_one_round(5, on_spark.RING, "copies", 1),
+        "one node": with_runs(3, on_spark.LONG, "busiest_of_a_step", 0.6),
+        "aligned": with_runs(9, on_spark.SHORT, "step", 0.5),
+        "coordinated": with_runs(3, on_spark.FEW, "step", 0.9),
+        "more copies": with_runs(3, on_spark.MANY, "step", 1.1),
+        "network": with_runs(5, on_spark.SHORT, "moved_bytes_a_row", 6000),
+        "interleaving": with_runs(7, on_spark.INTERLEAVED, "seconds", 10.0),
+    },
+    "interleaving": {"5-way": with_rates(5, 1.1), "7-way": with_rates(7, 1.3), "results": fewer_results},
     "adaptation": {"stays": ending("on", 9.0), "grows": ending("off", 1.0), "less": ending("off", 1.2)},
     "distribution": {
         "flat": counting("ring", "state_rows", 400),
@@ -152,6 +193,26 @@ def test_runs_that_disagree_or_are_few_decide_nothing_of_adaptation() -> None:
     assert claim_of("adaptation", "stays").judge(measured).holds is None
     few = record("adaptation") | {"on": record("adaptation")["on"][:2]}
     assert claim_of("adaptation", "stays").judge(few).holds is None
+
+
+@pytest.mark.parametrize("claim", ["aligned", "coordinated", "more copies", "interleaving"])
+def test_rounds_on_spark_that_disagree_or_are_few_decide_nothing(claim: str) -> None:
+    measured = record("on_spark")
+    for one in measured["joins"].values():
+        for runs in one["variants"].values():
+            del runs[2]
+    assert claim_of("on_spark", claim).judge(measured).holds is None
+    measured = record("on_spark")
+    for name, runs in measured["joins"]["3"]["variants"].items():
+        runs[0]["step"] = 1.0 if name != on_spark.MANY else 0.1
+    measured["joins"]["5"]["variants"][on_spark.INTERLEAVED][0]["seconds"] = 1e6
+    assert claim_of("on_spark", claim).judge(measured).holds is not True
+
+
+def test_a_join_that_was_not_run_is_not_judged() -> None:
+    measured = record("interleaving")
+    del measured["7"]
+    assert claim_of("interleaving", "7-way").judge(measured).holds is None
 
 
 def test_saturated_settings_are_listed_and_not_judged() -> None:
