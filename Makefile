@@ -18,7 +18,7 @@ CLASSES := $(VENV)/.spark-classes.jsa
 PYTHON ?=
 PYTEST_ARGS ?=
 # How many times the random cases of a test run: tests/budget.py.
-FUZZ_CASES ?= 10
+FUZZ_CASES ?= 14
 # Two processes, each with half of the files in order, so that what a file prepares is shared; who is done first takes
 # over tests of the other. A session of Spark is started once in each.
 PARALLEL ?= -n 2 --dist worksteal
@@ -61,7 +61,7 @@ test-fast: $(TOOLS) ## Every test that needs no Spark: about 6 min
 
 ##@ Try to break it, measure it
 .PHONY: fuzz
-fuzz: $(TOOLS) java ## Ten times the random cases, then random queries: about 1.5 h (FUZZ_ARGS, FUZZ_CASES)
+fuzz: $(TOOLS) java ## Fourteen times the random cases, then random queries: about 1.5 h (FUZZ_ARGS, FUZZ_CASES)
 	BRAID_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -q -n 2 -m "not spark" tests/properties tests/recovery
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
@@ -86,10 +86,12 @@ bench-scale: $(TOOLS) java ## How the work of a step grows with the slots: about
 	$(BIN)/braid bench scale --publish $(BENCH_ARGS)
 
 .PHONY: experiments
-experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 50 min
+experiments: $(TOOLS) java ## The papers' claims, measured again, full size: about 80 min
 	$(BIN)/braid experiments run bistream --full --publish
+	$(BIN)/braid experiments run dcape --full --publish
 	$(BIN)/braid experiments run in_order --full --publish
 	$(BIN)/braid experiments run psp --full --publish
+	$(BIN)/braid experiments run semijoin --full --publish
 
 ##@ Housekeeping
 .PHONY: clean
