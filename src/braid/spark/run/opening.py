@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from braid.engine.restart.consistency import claim_for
-from braid.engine.restart.identity import identify, require_newest, settle
+from braid.engine.restart.identity import Identity, identify, require_newest, settle
 from braid.engine.sinks import Sink
+from braid.errors import SinkError
 from braid.optimizer.exchange import ChosenExchange, choose_exchange
 from braid.optimizer.strategies.semijoin import at_slots, storage_of
 from braid.plan.join import JoinPlan
@@ -53,12 +55,11 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
     checkpoint = Checkpoint(*locate(job.checkpoint))
     accept = job.accept_changed_functions
     find = partial(identify, checkpoint, job.logical_plan, job.checkpoint, accept_changed_functions=accept)
-    identity = find()
+    identity = with_own_path(find, job.sink.require_own)
     plan, hosts = identity.plan, site_hosts(spark, job.strategy, identity.plan)
     slots = slot_count(spark)
     layout = job.strategy.layout(plan, slots)
     exchange = choose_exchange(job.exchange, plan, job.checkpoint, slots, located=hosts is not None)
-    job.sink.require_own(identity.id)
     stored = storage_of(plan, f"/braid-{identity.id}") if layout.kind == "sites" else ()
     limit = task_memory(spark, job.memory, layout, slots)
     locations = replace(job.sink.locations, memory=limit, site_storage=stored)
@@ -76,3 +77,18 @@ def open_checkpoint(spark: SparkSession, job: Job) -> Opened:
         cluster.close()
         raise
     return Opened(identity.id, plan, layout, checkpoint, cluster, reports, exchange, sink, owner)
+
+
+def with_own_path(find: Callable[[], Identity], require_own: Callable[[str], None]) -> Identity:
+    """The identity of the query, whose results alone are in its path.
+
+    Between the two looks another start on the checkpoint may have recorded the query and claimed the path for it. Then
+    the recorded identity is the one to continue with.
+    """
+    identity = find()
+    try:
+        require_own(identity.id)
+    except SinkError:
+        identity = find()
+        require_own(identity.id)
+    return identity
