@@ -52,7 +52,7 @@ format: $(TOOLS) ## Fix what ruff can fix
 	$(BIN)/ruff format .
 
 .PHONY: test
-test: $(TOOLS) java $(CLASSES) ## Every test: about 20 min (PYTEST_ARGS="-k name" to choose)
+test: $(TOOLS) java $(CLASSES) ## Every test: about 15 min (PYTEST_ARGS="-k name" to choose)
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-fast
