@@ -11,6 +11,13 @@ from braid.optimizer.strategies import Biclique, Partitioned, Strategy
 from braid.state.manifests import SNAPSHOT_EVERY
 from braid.testing import Draft, InlineQuery, constant, equal, within
 from tests.properties.bounded import SECOND, own_files, rows
+from tests.properties.payloads import payloads_as_measured
+
+
+@pytest.fixture(autouse=True)
+def _narrow_rows_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Payload files have bounds of their own (`test_payloads.py`)."""
+    payloads_as_measured(monkeypatch)
 
 
 def inline_query(directory: Path, window_s: int, strategy: Strategy) -> InlineQuery:

@@ -54,6 +54,7 @@ def finish(query: InlineQuery, clock: ManualClock) -> None:
     assert trail(query, clock) is None
     manifest = query.steps.manifest
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+    named |= {payload.file for payload in manifest.payloads}
     named |= {part.file for begun in manifest.unfinished for part in begun.parts}
     if manifest.order_state is None and manifest.aggregate is None:
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named

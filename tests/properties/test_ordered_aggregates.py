@@ -255,6 +255,7 @@ def blocks_left(query: InlineQuery) -> int:
     """How many files lie among the blocks that the manifest does not name."""
     manifest = query.steps.manifest
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+    named |= {payload.file for payload in manifest.payloads}
     named |= set() if manifest.aggregate is None else {block.file for block in manifest.aggregate.blocks}
     named |= set() if manifest.order_state is None else {block.file for block in manifest.order_state.results}
     return len(set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) - named)

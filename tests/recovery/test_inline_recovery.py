@@ -128,6 +128,7 @@ class Drill:
         manifest = query.steps.manifest
         assert manifest.terms == ()
         named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+        named |= {payload.file for payload in manifest.payloads}
         named |= {part.file for begun in manifest.unfinished for part in begun.parts}
         named |= frozenset() if manifest.sites is None else manifest.sites.files
         assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named

@@ -126,6 +126,7 @@ def check(case: Case, location: str, store: ObjectStore) -> None:
     assert manifest.batch == len(case.batches) - 1
     assert results_of(case, read_parquet(f"{location}/out")) == case.expected
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+    named |= {payload.file for payload in manifest.payloads}
     assert set(names_below(store, f"{location}/checkpoint/blocks")) == named
     assert names_below(store, f"{location}/checkpoint/staging") == names_below(store, f"{location}/out/{STAGING}") == []
 

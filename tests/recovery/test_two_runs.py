@@ -97,6 +97,7 @@ class Runs:
         assert self._late_rows() == self.case.late, "late rows were lost or kept twice"
         manifest = query.steps.manifest
         named = {block.file for block in manifest.blocks} | set(manifest.dropped)
+        named |= {payload.file for payload in manifest.payloads}
         blocks = set(LocalFiles().list(f"{query.checkpoint.path}/blocks"))
         assert {block.file for block in manifest.blocks} <= blocks
         assert blocks <= named, "files that nothing names were left"

@@ -14,8 +14,13 @@ from braid.control.watermarks import lookup_marks
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, DeltaRecord, Manifest, Merge
+from braid.state.paging.payload_files import PayloadFile
+from braid.state.terms import Term
 
 Marks = tuple[int | None, ...]
+# A payload file is an entry in every manifest and a file to map; reading a payload once more costs less than these do
+# for ever. Tests lower it.
+MOST_PAYLOAD_STEPS = 64
 
 
 def split_expired(plan: JoinPlan, manifest: Manifest, watermarks: Marks) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
@@ -69,6 +74,45 @@ def decide_rewrites(
     reassigned = reassignments(layouts)
     merges = due_merges(plan, others, marks, compaction.largest, archive, outranked, interval, reassigned)
     return compaction.choose(unfinished, moves, merges)
+
+
+def taking_payloads(merges: Sequence[Merge], blocks: Sequence[Block]) -> tuple[Merge, ...]:
+    """Merges that span many steps store rows with their payloads.
+
+    So the number of payload files does not grow with the window, and payloads of rows that are gone do not stay.
+    """
+    addressed = {block.file: block for block in blocks if block.addressed}
+    found = []
+    for merge in merges:
+        own = [addressed[file] for file in merge.files if file in addressed]
+        steps = max(b.last_step for b in own) - min(b.first_step for b in own) + 1 if own else 0
+        found.append(replace(merge, whole=steps > MOST_PAYLOAD_STEPS))
+    return tuple(found)
+
+
+def needed_payloads(
+    payloads: Sequence[PayloadFile], blocks: Sequence[Block], terms: Sequence[Term], step: int
+) -> tuple[tuple[PayloadFile, ...], tuple[str, ...]]:
+    """The payload files that rows still have addresses in after a step, and the names of the others.
+
+    An addressed block may have rows of all its steps. Rows under way in a term were stored when it began.
+    """
+    covered: dict[int, set[int]] = {}
+    for block in blocks:
+        if block.addressed:
+            covered.setdefault(block.stream, set()).update(range(block.first_step, block.last_step + 1))
+    oldest = min((term.step for term in terms), default=None)
+    kept, gone = list[PayloadFile](), list[str]()
+    for payload in payloads:
+        if payload.step in covered.get(payload.stream, ()):
+            kept.append(payload)
+            continue
+        since = payload.unneeded_since if payload.unneeded_since is not None else step
+        if oldest is not None and oldest <= since:
+            kept.append(payload if payload.unneeded_since == since else replace(payload, unneeded_since=since))
+        else:
+            gone.append(payload.file)
+    return tuple(kept), tuple(gone)
 
 
 def put_apart(

@@ -30,6 +30,7 @@ from braid.plan.sites import Copy, SiteSequence
 from braid.state.manifest import AggregateState, Block, Merge
 from braid.state.observed.groups import Push
 from braid.state.order_state import RankIndexFile
+from braid.state.paging.payload_files import PayloadFile
 from braid.state.site_state import TupleFiles
 
 PROPERTY = "braid.command"
@@ -62,7 +63,8 @@ class IngestCommand(Command[IngestReport]):
 
     `newest_us` is the newest event time that rows of each stream may have; None: any. `row_ids` are the ids for rows
     of row-based windows. Rows that are sorted have the `sort_orders` of the step before: those of this step are decided
-    from what its tasks sample, each up to `sampled_rows`.
+    from what its tasks sample, each up to `sampled_rows`. Rows of the streams `payloads_apart` are stored with the
+    addresses of their payloads.
     """
 
     reports = IngestReport
@@ -74,6 +76,7 @@ class IngestCommand(Command[IngestReport]):
     row_ids: RowIds
     sort_orders: tuple[SortOrder, ...] = ()
     sampled_rows: int = 0
+    payloads_apart: tuple[int, ...] = ()
 
     def sort_order(self, stream: int) -> SortOrder:
         """How rows of a stream are stored that are sorted at ingest."""
@@ -101,8 +104,8 @@ class ProbeCommand(Command[ProbeReport]):
     are stored, `check_order` in which order conjuncts that cannot raise are evaluated. `visits` are the copies that are
     looked up, where a step has chosen them; `pushes` say which parts of partition groups are. As many `merges` as there
     are `separations`, those with the lowest numbers, put pushed rows apart before the lookups of the first job; the
-    others follow those of the last. `watched`: note the calls of users' functions, in a job that is retried because a
-    worker died.
+    others follow those of the last. `payloads` are the payload files that rows have addresses in. `watched`: note the
+    calls of users' functions, in a job that is retried because a worker died.
     """
 
     reports = ProbeReport
@@ -125,6 +128,7 @@ class ProbeCommand(Command[ProbeReport]):
     watched: bool = False
     pushes: tuple[Push, ...] = ()
     separations: int = 0
+    payloads: tuple[PayloadFile, ...] = ()
 
     @property
     def rounds(self) -> int:

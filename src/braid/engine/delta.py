@@ -23,6 +23,7 @@ from braid.engine.row_ids import RowIds
 from braid.engine.sites.ingest import ingest_sent
 from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.paths import access_paths, sampled_expressions
+from braid.optimizer.payloads import changes_of, choose_payloads, streams_apart
 from braid.optimizer.semijoins.choice import ChooseSequences
 from braid.optimizer.sequences import best_orders
 from braid.optimizer.trees import in_shape, tree_orders
@@ -76,6 +77,7 @@ def ingest_command(plan: JoinPlan, manifest: Manifest, run: str, start: Start, t
         row_ids=start.row_ids,
         sort_orders=start.sort_orders,
         sampled_rows=rows_to_sample(tasks),
+        payloads_apart=streams_apart(choose_payloads(plan, start.spread.layout, manifest)),
     )
 
 
@@ -120,7 +122,7 @@ def delta_of(
         follows=identity_of(manifest),
         planned=start.planned,
     )
-    delta = _with_memory(delta, start.spread)
+    delta = _with_memory(_with_payloads(plan, manifest, delta, ingested, reports), start.spread)
     delta = _with_covers(plan, manifest, delta if decision is None else _with_decision(delta, decision, reports))
     return replace(_with_sequences(manifest, delta, choose), ingest_sent=ingest_sent(plan, layout, reports))
 
@@ -242,7 +244,37 @@ def _ingested(report: IngestReport, block: WrittenBlock, step: int, start: Start
         is_sorted=report.units is not None or not layout.by_value,
         choices=start.sort_orders[report.stream].choices,
         copies=report.copies,
+        addressed=report.payload is not None,
     )
+
+
+def _with_payloads(
+    plan: JoinPlan, manifest: Manifest, delta: DeltaRecord, layout: Layout, reports: Reports
+) -> DeltaRecord:
+    """The record with what ingest tasks have stored of payloads, and what was decided of them."""
+    payloads = tuple(report.payload for report in reports if report.payload is not None)
+    read = {report.stream for report in reports if report.kept}
+    # With a shuffle rows are stored once, with their payloads, whatever was chosen.
+    apart = (set(manifest.payloads_apart) - read) | {payload.stream for payload in payloads}
+    choices = [choice for choice in choose_payloads(plan, layout, manifest) if choice.apart == (choice.stream in apart)]
+    return replace(
+        delta,
+        payloads=payloads,
+        payload_widths=_payload_widths(plan, manifest, reports),
+        payloads_apart=tuple(sorted(apart)),
+        adaptations=(*delta.adaptations, *changes_of(plan, manifest.payloads_apart, choices)),
+    )
+
+
+def _payload_widths(plan: JoinPlan, manifest: Manifest, reports: Reports) -> tuple[float, ...]:
+    """The bytes of a row's payload in each stream: those of this step, or as known where it has no rows."""
+    known = manifest.payload_widths or (0.0,) * len(plan.streams)
+    found = []
+    for stream in plan.streams:
+        own = [report for report in reports if report.stream == stream.number]
+        rows, size = sum(report.kept for report in own), sum(report.payload_bytes for report in own)
+        found.append(round(size / rows, 1) if rows else known[stream.number])
+    return tuple(found)
 
 
 def _with_covers(plan: JoinPlan, manifest: Manifest, delta: DeltaRecord) -> DeltaRecord:

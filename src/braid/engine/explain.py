@@ -10,6 +10,7 @@ from braid.engine.next_manifest import before_first_step
 from braid.errors import StrategyError
 from braid.optimizer.check_orders import choose_check_order
 from braid.optimizer.join_orders import build_probe, build_probe_orders
+from braid.optimizer.payloads import describe_payloads
 from braid.optimizer.ring_estimates import describe_rings
 from braid.optimizer.semijoins.explaining import describe_sites
 from braid.optimizer.sequences import best_orders
@@ -38,7 +39,8 @@ def explain_query(
     chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
     layout = chosen.layout if manifest is None else manifest.layout
     vote = () if manifest is None else describe_vote(plan, manifest, elastic)
-    chosen = replace(chosen, expected=(*describe_rings(plan, layout, manifest), *vote))
+    payloads = () if manifest is None else describe_payloads(plan, manifest, exchange)
+    chosen = replace(chosen, expected=(*describe_rings(plan, layout, manifest), *vote), payloads=payloads)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts, costs = ((), ()) if manifest is None else (manifest.fanouts, manifest.check_costs)
     join_orders = best_orders(plan, fanouts, costs) if plan.tree is None else tree_orders(plan)

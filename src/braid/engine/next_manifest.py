@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from braid.control.compaction import durations_after, paces_after
 from braid.control.fanouts import check_costs_after, fanouts_after
+from braid.control.keeping import needed_payloads
 from braid.control.memory.adapting import begin_sample, groups_after
 from braid.control.memory.deferring import begin_parts, with_clean_up
 from braid.control.sizing import work_after
@@ -31,8 +32,7 @@ def next_manifest(
     plan: JoinPlan, before: Manifest, delta: DeltaRecord, run: str, looked: LookedUp, moves: tuple[Move, ...]
 ) -> Manifest:
     """The state after a step; the aggregate and order state are still those before it."""
-    layouts = layouts_of(before, delta, looked.blocks)
-    times = StepTimes(delta.watermarks, delta.idle)
+    layouts, times = layouts_of(before, delta, looked.blocks), StepTimes(delta.watermarks, delta.idle)
     manifest = Manifest(
         step=delta.step,
         batch=delta.batch,
@@ -71,7 +71,17 @@ def next_manifest(
         late_rows=_late_rows(before, delta),
         planned=delta.planned,
     )
-    return replace(manifest, slice_state=_slice_state(plan, before, delta, looked, manifest))
+    manifest = replace(manifest, slice_state=_slice_state(plan, before, delta, looked, manifest))
+    return _with_payloads(before, delta, manifest)
+
+
+def _with_payloads(before: Manifest, delta: DeltaRecord, manifest: Manifest) -> Manifest:
+    """The state with the payload files that its rows have addresses in."""
+    known = (*before.payloads, *delta.payloads)
+    payloads, unneeded = needed_payloads(known, manifest.blocks, manifest.terms, manifest.step)
+    widths, apart = delta.payload_widths, delta.payloads_apart
+    dropped = (*manifest.dropped, *unneeded)
+    return replace(manifest, payloads=payloads, payload_widths=widths, payloads_apart=apart, dropped=dropped)
 
 
 def before_first_step(plan: JoinPlan, run: str, layout: Layout, now_ms: int) -> Manifest:

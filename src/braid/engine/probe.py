@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.control.aggregate_state import new_aggregate
-from braid.control.keeping import continued_merges, decide_rewrites, put_apart, split_expired
+from braid.control.keeping import continued_merges, decide_rewrites, put_apart, split_expired, taking_payloads
 from braid.control.memory.deferring import pushes_during
 from braid.control.memory.separating import Hidden
 from braid.control.slicing.terms import jobs_of, term_of
@@ -186,7 +186,7 @@ def due_rewrites(
     """The merges of live blocks that the step carries out."""
     hidden = Hidden(pushes_during(manifest, delta))
     merges = decide_rewrites(plan, manifest, live, command.layouts, delta.watermarks, slots, hidden)
-    return tuple(_in_one_order(merge, command) for merge in merges)
+    return tuple(_in_one_order(merge, command) for merge in taking_payloads(merges, live))
 
 
 def _in_one_order(merge: Merge, command: ProbeCommand) -> Merge:
@@ -248,6 +248,7 @@ def probe_command(
         visits=tuple(_visits(delta.covers)),
         aggregate_parts=aggregate.parts,
         pushes=tuple(replace(push, watermarks=()) for push in pushes_during(manifest, delta)),
+        payloads=(*manifest.payloads, *delta.payloads),
     )
 
 

@@ -90,11 +90,11 @@ def step_progress(
         "strategy": manifest.layout.kind,
         "units": _units(reports, manifest),
         "stateRows": sum(block.rows for block in manifest.blocks),
-        "stateBytes": sum(block.size for block in manifest.blocks),
+        "stateBytes": sum(block.size for block in manifest.blocks) + sum(payload.size for payload in manifest.payloads),
         "stateBlocks": len(manifest.blocks),
         "copies": sum(block.copies for block in manifest.blocks),
         "links": _links(delta, looked.sent),
-        "bytesModelled": _modelled_bytes(looked, delta),
+        "bytesModelled": _modelled_bytes(looked, delta, used),
         "memory": memory,
         "held": {},
         "partitionGroups": _groups(manifest),
@@ -169,6 +169,7 @@ def _usage(names: Sequence[str], ingest: Sequence[Usage], used: Sequence[Usage])
         "openingCpuSeconds": round(tasks["probe"].opening, 6),
         "ingestCpuSeconds": {name: round(usage.cpu, 6) for name, usage in zip(names, ingest, strict=True)},
         "bytesMoved": sum(usage.moved_bytes for usage in tasks.values()),
+        "bytesFetched": tasks["probe"].fetched_bytes,
         "segmentReads": {"total": reads, "largestSlot": largest},
         "storeReads": sum(usage.store_reads for usage in tasks.values()),
         "storeWrites": sum(usage.store_writes for usage in tasks.values()),
@@ -184,9 +185,9 @@ def _routing(delta: DeltaRecord, used: Sequence[Usage]) -> dict[str, Any]:
     }
 
 
-def _modelled_bytes(looked: LookedUp, delta: DeltaRecord) -> int:
-    """What units on separate hosts would receive: rows to store, rows to probe with, and rows between rounds."""
-    received = sum(unit.received_bytes for unit in looked.found.units)
+def _modelled_bytes(looked: LookedUp, delta: DeltaRecord, used: Sequence[Usage]) -> int:
+    """What units on separate hosts would receive: rows to store, to probe with, between rounds; fetched payloads."""
+    received = sum(unit.received_bytes for unit in looked.found.units) + sum(usage.fetched_bytes for usage in used)
     return sum(block.size for block in delta.blocks) + looked.exchanged_bytes + received
 
 

@@ -19,6 +19,7 @@ from braid.state.blocks import WrittenBlock
 from braid.state.manifest import Block, CheckCost
 from braid.state.observed.samples import KeyCounts, NumberSample
 from braid.state.order_state import ArrivalLog, RankIndexFile
+from braid.state.paging.payload_files import PayloadFile
 from braid.state.site_state import Sent, TupleFiles
 from braid.state.slice_state import SliceLoad
 from braid.state.usage import Usage, WorkerMemory
@@ -60,7 +61,8 @@ class IngestReport(TaskReport):
     `times` is a sample of their event times; `numbers` is one of the numbers that rows are routed by, where a layout
     has ranges. `block` has rows of `units`; None: of any units; `copies` of them are not primary. With a shuffle, the
     task that reads the rows reports no block, and the task that stores those of a slot nothing else. `site_bytes` is
-    what it sent to each site, where there are any.
+    what it sent to each site, where there are any. `payload_bytes` are those of the payloads of the kept rows, which
+    are in the file `payload` if they are stored apart.
     """
 
     stream: int
@@ -79,6 +81,8 @@ class IngestReport(TaskReport):
     arrival_log: ArrivalLog | None = None
     late_file: str | None = None
     site_bytes: tuple[int, ...] = ()
+    payload_bytes: int = 0
+    payload: PayloadFile | None = None
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,24 @@ class Rows:
 
 
 def concat_rows(parts: Sequence[Rows]) -> Rows:
-    """All rows of all parts, which have the same columns."""
+    """All rows of all parts. A column that some do not have is NULL there: a row has its payload or an address."""
     if len(parts) == 1:
         return parts[0]
-    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
+    columns = {name: pa.concat_arrays(_of_all(parts, name)) for name in _names_of(parts)}
     return Rows(columns, parts[0].types, sum(part.length for part in parts))
+
+
+def _names_of(parts: Sequence[Rows]) -> Iterable[str]:
+    first = parts[0].columns
+    if all(part.columns.keys() == first.keys() for part in parts):
+        return first
+    return dict.fromkeys(name for part in parts for name in part.columns)
+
+
+def _of_all(parts: Sequence[Rows], name: str) -> list[pa.Array]:
+    known = [part.columns[name] if part.has(name) else None for part in parts]
+    kind = next(column.type for column in known if column is not None)
+    return [pa.nulls(p.length, kind) if c is None else c for p, c in zip(parts, known, strict=True)]
 
 
 class Pairs:
@@ -197,7 +210,7 @@ def pairs_together(found: Iterable[Pairs], most: int) -> Iterator[Pairs]:
     rows = size = 0
     for pairs in found:
         own = pairs.length * (pairs.left.largest_row + pairs.right.largest_row)
-        alike = bool(buffered) and pairs.left is buffered[0].left and pairs.right.types == buffered[0].right.types
+        alike = bool(buffered) and pairs.left is buffered[0].left and _alike(pairs.right, buffered[0].right)
         if buffered and (not alike or rows + pairs.length > most or size + own > sizes.piece_bytes()):
             yield _one(buffered)
             buffered, rows, size = [], 0, 0
@@ -205,6 +218,11 @@ def pairs_together(found: Iterable[Pairs], most: int) -> Iterator[Pairs]:
         rows, size = rows + pairs.length, size + own
     if buffered:
         yield _one(buffered)
+
+
+def _alike(one: Rows, other: Rows) -> bool:
+    """Whether both have the same columns."""
+    return one.types == other.types and one.columns.keys() == other.columns.keys()
 
 
 def _one(parts: Sequence[Pairs]) -> Pairs:

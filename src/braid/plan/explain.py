@@ -26,7 +26,7 @@ class Chosen:
     `others` says what other strategies would do or why they cannot run. `shapes` are the costs of joining by sequences
     and as a tree. `routing` has the number that each stream is routed by, where the layout has ranges. `exchange` is
     how the rows of a run reach their slots; it is chosen at start. `expected` is what lookups are expected to take,
-    with their sequences, where the layout has time slices or sites.
+    with their sequences, where the layout has time slices or sites. `payloads` says how wide ones are stored.
     """
 
     strategy: str
@@ -39,6 +39,7 @@ class Chosen:
     routing: tuple[str, ...] = ()
     exchange: str | None = None
     expected: tuple[str, ...] = ()
+    payloads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -268,6 +269,7 @@ def _layout(chosen: Chosen, observed: Observed | None) -> str:
     ]
     if chosen.exchange is not None:
         lines.append(f"exchange of new rows: {chosen.exchange}")
+    lines += chosen.payloads
     if observed is not None:
         older = {0: "", 1: "; an older layout holds rows too"}.get(
             observed.older_layouts, f"; {observed.older_layouts} older layouts hold rows too"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from braid.plan.join import JoinPlan, id_column, step_column
+from braid.plan.payloads import payload_column
 
 
 def column_types(plan: JoinPlan, number: int) -> dict[str, str]:
@@ -22,4 +23,6 @@ def _own_types(plan: JoinPlan, stream: int) -> dict[str, str]:
     types = {column.name: column.type for column in plan.streams[stream].columns}
     types.update(dict.fromkeys(plan.hashed(stream), "bigint"))
     types.update({id_column(stream): "bigint"} if stream in plan.row_based else {})
+    # Also without a payload: for a query before a correction there may have been one.
+    types[payload_column(stream)] = "bigint"
     return types

@@ -62,7 +62,8 @@ class EmitFunction:
                 with work.watched():
                     for delta_stream, route, pairs in work.found():
                         joined = frozenset(work.joined(delta_stream))
-                        yield _emitted(self._plan, self._schema, pairs, joined, delta_stream, route)
+                        for whole in work.completed(pairs):
+                            yield _emitted(self._plan, self._schema, whole, joined, delta_stream, route)
                 report = work.report()
             TaskReports(command.run, task).add(replace(report, usage=meter.usage(), memory=measured()))
         except TASK_ERRORS as error:

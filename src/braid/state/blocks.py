@@ -210,6 +210,10 @@ class BlockWriter:
     def rows(self) -> int:
         return sum(segment.rows for segment in self.segments)
 
+    def has_column(self, name: str) -> bool:
+        """Whether some segment has a column of this name."""
+        return any(name in schema.names for schema in self._schemas)
+
 
 @lru_cache(maxsize=256)
 def _schema(serialized: bytes) -> pa.Schema:
@@ -313,6 +317,10 @@ class BlockReader:
     def batch(self, segment: Segment) -> pa.RecordBatch:
         """The rows of a segment, without copying them."""
         count_segment(self._path, segment.offset, segment.length)
+        return self.uncounted(segment)
+
+    def uncounted(self, segment: Segment) -> pa.RecordBatch:
+        """The same, where the caller counts what it uses of them."""
         return pa.ipc.read_record_batch(self.checked(segment), self.schemas[segment.schema])
 
     def rows(self, segment: Segment, start: int, stop: int) -> pa.RecordBatch:

@@ -16,6 +16,7 @@ from braid.state.blocks import WrittenBlock
 from braid.state.observed.groups import GroupState, MemoryHistory, Push
 from braid.state.observed.samples import KeyCounts, NumberSample, PathShare
 from braid.state.order_state import Arrival, ArrivalLog, Buffered, OrderState
+from braid.state.paging.payload_files import PayloadFile
 from braid.state.site_state import Sent, SiteState
 from braid.state.slice_state import SliceState
 from braid.state.terms import Term
@@ -31,6 +32,7 @@ class Block:
     the numbers of `choices`; rows that are not sorted yet (`is_sorted`) are sorted where they are read. `copies` of its
     rows are not primary: the same rows are stored at another unit. A block *apart* has pushed rows: of these partition
     groups alone, and a segment has rows of one of them. Any other block has rows of the newest parts of its groups.
+    Rows of an `addressed` block have addresses of payloads.
     """
 
     file: str
@@ -48,6 +50,7 @@ class Block:
     choices: tuple[int, ...] = ()
     copies: int = 0
     apart: tuple[int, ...] = ()
+    addressed: bool = False
 
 
 def stored_block(
@@ -60,15 +63,14 @@ def stored_block(
     is_sorted: bool = True,
     choices: tuple[int, ...] = (),
     copies: int = 0,
-    apart: tuple[int, ...] = (),
+    addressed: bool = False,
 ) -> Block:
     """A written block as a live one, with rows of these first and last steps."""
-    first, last = steps
     return Block(
         file=written.file,
         stream=stream,
-        first_step=first,
-        last_step=last,
+        first_step=steps[0],
+        last_step=steps[1],
         epoch=epoch,
         units=units,
         rows=written.rows,
@@ -79,7 +81,7 @@ def stored_block(
         is_sorted=is_sorted,
         choices=choices,
         copies=copies,
-        apart=apart,
+        addressed=addressed,
     )
 
 
@@ -94,7 +96,7 @@ class Merge:
     steps wrote are the `parts`.
     Lookups read the files until the merge is complete, and nothing reads the parts before; all parts are sorted by the
     same numbers, those of `choices`. `number` is the merge's own among those of a step. Rows of the partition groups
-    `apart` become a block of their own.
+    `apart` become a block of their own. With `whole`, rows are stored with the payloads that they have addresses of.
     """
 
     stream: int
@@ -110,6 +112,7 @@ class Merge:
     number: int = 0
     choices: tuple[int, ...] | None = None
     apart: tuple[int, ...] = ()
+    whole: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -233,7 +236,8 @@ class Manifest:
     write, `terms` rounds still to run. `slot_seconds` are the times of the slowest slot in the last steps,
     `work_seconds` the CPU times of all slots in those with as many units. `unit_pairs` are those that each unit
     compared, where lookups choose among copies. `groups` is what is known of partition groups, where there are any;
-    `sites` that of streams at distant sites.
+    `sites` that of streams at distant sites. `payloads` are those stored apart from their rows, `payload_widths` the
+    bytes of a row's payload, by stream.
     """
 
     step: int
@@ -262,6 +266,9 @@ class Manifest:
     slice_state: SliceState | None = None
     groups: GroupState | None = None
     sites: SiteState | None = None
+    payloads: tuple[PayloadFile, ...] = ()
+    payload_widths: tuple[float, ...] = ()
+    payloads_apart: tuple[int, ...] = ()
     derivation: str | None = None
     key_counts: tuple[KeyCounts, ...] = ()
     number_samples: tuple[NumberSample, ...] = ()
@@ -294,7 +301,8 @@ class DeltaRecord:
     visit; that took `covering_seconds`. `read_under` is the layout before, if one was chosen after rows were read.
     `memory` is what the memory controllers recorded; with `sample_ends` their sampling interval ends before this step.
     The partition groups of `pushed` begin a new part with this step; deferred results of `cleaned` groups are found.
-    `site_plan` has the lookups of each stream's rows between sites, `ingest_sent` what crossed links before them.
+    `site_plan` has the lookups of each stream's rows between sites, `ingest_sent` what crossed links before them. Rows
+    of the streams `payloads_apart` were stored apart from their `payloads`.
     """
 
     step: int
@@ -337,3 +345,6 @@ class DeltaRecord:
     interleave: int = 1
     site_plan: SitePlan | None = None
     ingest_sent: tuple[Sent, ...] = ()
+    payloads: tuple[PayloadFile, ...] = ()
+    payload_widths: tuple[float, ...] = ()
+    payloads_apart: tuple[int, ...] = ()

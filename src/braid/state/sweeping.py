@@ -49,6 +49,7 @@ def named_files(manifest: Manifest) -> set[str]:
     named = {block.file for block in manifest.blocks} | set(manifest.dropped)
     named |= {part.file for merge in manifest.unfinished for part in merge.parts}
     named |= {file for term in manifest.terms for file in term.exchanged}
+    named |= {payload.file for payload in manifest.payloads}
     named |= {move.source.rsplit("/", 1)[1] for move in manifest.moves}
     if manifest.aggregate is not None:
         named |= {block.file for block in manifest.aggregate.blocks}

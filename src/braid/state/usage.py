@@ -24,7 +24,7 @@ class Usage:
     read are opened or mapped files, listings and tests for existence; those that write create, rename or delete.
     `moved_bytes` are those of the segments read that another slot wrote, and of the rows that it sent. `opening` is the
     part of `cpu` that opened blocks: mapped files, checked segments, made indexes; `placing` the part that chose the
-    units of rows.
+    units of rows. `fetched_bytes` are payloads that were stored apart; those that another slot wrote have moved too.
     """
 
     seconds: float = 0.0
@@ -35,6 +35,7 @@ class Usage:
     moved_bytes: int = 0
     opening: float = 0.0
     placing: float = 0.0
+    fetched_bytes: int = 0
 
     def __add__(self, other: Self) -> Self:
         return type(self)(
@@ -46,6 +47,7 @@ class Usage:
             self.moved_bytes + other.moved_bytes,
             self.opening + other.opening,
             self.placing + other.placing,
+            self.fetched_bytes + other.fetched_bytes,
         )
 
 
@@ -73,7 +75,7 @@ class Meter:
         self._seconds = self._cpu = 0.0
         # By file: whether this task's slot wrote it, and the segments that were read.
         self._segments: dict[str, tuple[bool, set[int]]] = {}
-        self._moved_bytes = 0
+        self._moved_bytes = self._fetched_bytes = 0
         self.store_reads = self.store_writes = self.record_bytes = 0
         self._spent: dict[Activity, float] = {"opening": 0.0, "placing": 0.0}
 
@@ -115,6 +117,11 @@ class Meter:
         """Rows that another slot sent."""
         self._moved_bytes += length
 
+    def fetch(self, file: str, length: int) -> None:
+        """Payloads of some rows of a file."""
+        self._fetched_bytes += length
+        self._moved_bytes += 0 if self._is_own(file) else length
+
     def usage(self) -> Usage:
         return Usage(
             seconds=self._seconds,
@@ -125,6 +132,7 @@ class Meter:
             moved_bytes=self._moved_bytes,
             opening=self._spent["opening"],
             placing=self._spent["placing"],
+            fetched_bytes=self._fetched_bytes,
         )
 
 
@@ -157,6 +165,13 @@ def count_segment(path: str, offset: int, length: int) -> None:
     meter = _current.get()
     if meter is not None:
         meter.read_segment(path, offset, length)
+
+
+def count_fetched(file: str, length: int) -> None:
+    """Payloads that are read from a payload file."""
+    meter = _current.get()
+    if meter is not None:
+        meter.fetch(file, length)
 
 
 @contextmanager

@@ -88,7 +88,14 @@ def _merged_bytes(command: Command[Any]) -> int:
         return 0
     sizes = {block.file: block.size for block in command.blocks}
     gathered = sum(sizes.get(file, 0) for merge in command.gathers for file in merge.files)
-    return gathered + sum(_written_bytes(merge, sizes) for merge in command.merges)
+    return gathered + sum(_written_bytes(merge, sizes) + _payload_bytes(merge, command) for merge in command.merges)
+
+
+def _payload_bytes(merge: Merge, command: ProbeCommand) -> int:
+    """The payloads that a merge stores with their rows."""
+    blocks = [block for block in command.blocks if merge.whole and block.file in merge.files and block.addressed]
+    steps = {step for block in blocks for step in range(block.first_step, block.last_step + 1)}
+    return sum(payload.size for payload in command.payloads if payload.stream == merge.stream and payload.step in steps)
 
 
 def _written_bytes(merge: Merge, sizes: dict[str, int]) -> int:

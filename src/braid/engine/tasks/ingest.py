@@ -18,19 +18,22 @@ from braid.engine.commands import IngestCommand
 from braid.engine.locations import Locations
 from braid.engine.reports import IngestReport
 from braid.engine.tasks.late_rows import AHEAD, BELOW, NO_TIME, ON_TIME, LateRowWriter
+from braid.engine.tasks.payloads.writing import PayloadWriter
 from braid.engine.tasks.sampling import KeySample, NumberSampling, RowSampling
 from braid.engine.tasks.storing import placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
 from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows
-from braid.kernels.sizes import Buffer, batch_pieces
+from braid.kernels.sizes import Buffer, batch_pieces, total_bytes
 from braid.placement.sites import stored_plan
 from braid.placement.units import copied_rows
 from braid.plan.join import KEEP, JoinPlan, SortOrder, id_column, step_column
+from braid.plan.payloads import payload_columns
 from braid.plan.stored_types import column_types
 from braid.state.blocks import BlockWriter, WrittenBlock
 from braid.state.observed.samples import NumberSample
 from braid.state.order_state import ArrivalLog
+from braid.state.paging.payload_files import PayloadFile
 
 # Sorting larger chunks needs more memory, and smaller ones make more segments to search.
 CHUNK_ROWS = 500_000
@@ -65,6 +68,7 @@ class Destination(Protocol):
     def add(self, rows: Rows) -> None: ...
     def copies(self) -> int: ...
     def close(self) -> WrittenBlock | None: ...
+    def payload(self) -> PayloadFile | None: ...
 
 
 class UnitSegments:
@@ -77,11 +81,15 @@ class UnitSegments:
         self._command = command
         self._slot = task.slot
         self._block = BlockWriter(files, f"{checkpoint}/blocks/{task.file_name(command, f'{stream}-')}.block")
+        self._payloads = None
+        if stream in command.payloads_apart:
+            self._payloads = PayloadWriter(plan, stream, command, task, files, f"{checkpoint}/blocks")
 
     def add(self, rows: Rows) -> None:
         plan, stream, layout = self._plan, self._stream, self._command.layout
         # Tasks of one step start at different units, and so do the chunks of a task.
         salt = self._command.step + self._slot + len(self._block.segments)
+        rows = rows if self._payloads is None else self._payloads.addressed(rows)
         placed = placed_rows(plan, layout, stream, rows, salt)
         # Where routes depend on values, a slot sorts the rows of its units. Elsewhere all slots probe with all rows,
         # and rows that are sorted here are compared with nearly the same stored ones.
@@ -100,6 +108,10 @@ class UnitSegments:
 
     def close(self) -> WrittenBlock | None:
         return self._block.close()
+
+    def payload(self) -> PayloadFile | None:
+        """The payloads that are stored apart from the rows."""
+        return None if self._payloads is None else self._payloads.close()
 
 
 class IngestTask:
@@ -127,6 +139,7 @@ class IngestTask:
         self._late = LateRowWriter(files, late_path, self._stream, command.step, command.watermarks[stream])
         self._rows = 0
         self._kept = 0
+        self._payload_bytes = 0
         self._newest: int | None = None
         self._times: list[npt.NDArray[np.int64]] = []
         self._sample = KeySample(plan, stream)
@@ -191,6 +204,8 @@ class IngestTask:
             copies=self._destination.copies(),
             arrival_log=arrival_log,
             late_file=self._late.close(),
+            payload_bytes=self._payload_bytes,
+            payload=self._destination.payload(),
         )
 
     def _sampled_times(self) -> tuple[int, ...]:
@@ -231,6 +246,8 @@ class IngestTask:
 
     def _store(self, rows: Rows) -> None:
         self._kept += rows.length
+        payload = payload_columns(self._plan, self._stream.number)
+        self._payload_bytes += total_bytes(rows.columns[name] for name in payload)
         keys = common_keys(self._plan, self._stream.number, rows)
         if keys is not None:
             self._sample.add(keys, rows)

@@ -23,6 +23,7 @@ from braid.kernels.times import row_times
 from braid.placement.units import Placed, copied_rows, is_primary
 from braid.plan.join import JoinPlan, SortOrder, step_column
 from braid.plan.layout import Layout
+from braid.plan.payloads import payload_column
 from braid.plan.stored_types import column_types
 from braid.state.blocks import BlockWriter, Segment
 from braid.state.files import Files
@@ -229,17 +230,34 @@ def _write(
     plan = store.plan
     # Rows that are buffered for their order probe later, from this block.
     reaching = layout.ranges is not None and (plan.ordered or bool(plan.row_based))
-    for rows, placed in pieces:
+    for rows, placed in _with_payloads(pieces, store) if merge.whole else pieces:
         for segment in sorted_segments(plan, merge.stream, rows, placed, order, reaching, len(layout.group_units)):
             writer.add(*segment)
     written = writer.close()
     if written is None:
         return None
     steps = min(block.first_step for block in inputs), max(block.last_step for block in inputs)
-    copies = copied_rows(layout, merge.stream, writer.segments)
     return stored_block(
-        written, merge.stream, steps, layout.epoch, units, merge.buffered, choices=order.choices, copies=copies
+        written,
+        merge.stream,
+        steps,
+        layout.epoch,
+        units,
+        merge.buffered,
+        choices=order.choices,
+        copies=copied_rows(layout, merge.stream, writer.segments),
+        addressed=writer.has_column(payload_column(merge.stream)),
     )
+
+
+def _with_payloads(pieces: Iterator[tuple[Rows, Placed]], store: SegmentStore) -> Iterator[tuple[Rows, Placed]]:
+    """Rows with the payloads that they have addresses of, in smaller pieces, each with its place."""
+    for rows, placed in pieces:
+        at, start = np.arange(rows.length) if placed.rows is None else placed.rows, 0
+        for piece in store.payloads.whole_rows(rows):
+            own = np.flatnonzero((at >= start) & (at < start + piece.length))
+            yield piece, Placed(placed.units[own], placed.routes[own], at[own] - start)
+            start += piece.length
 
 
 def _useful_rows(merge: Merge, parts: Iterable[Part], store: SegmentStore) -> Iterator[Rows]:

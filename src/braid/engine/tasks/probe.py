@@ -25,7 +25,7 @@ from braid.engine.tasks.worker.noting import WorkNote, noting
 from braid.engine.tasks.worker.watching import watched
 from braid.kernels.join import PAIRS_AT_ONCE
 from braid.kernels.pacing import COMPARED
-from braid.kernels.rows import Pairs, pairs_together
+from braid.kernels.rows import Pairs, Rows, pairs_together
 from braid.kernels.sizes import piece_rows
 from braid.optimizer.trees import in_shape
 from braid.placement.groups import opened_units
@@ -98,13 +98,14 @@ class SlotProbe:
         self._store = segment_store(self._plan, task.locations, command.run)
         begin: Begin = "as it is" if command.admission.clean_up is None else "closed"
         self._store.use(self._files_read(), command.step, begin)
+        self._store.fetch_from(command.payloads)
         self._stored = self._gather()
         self._separated = tuple(self._timed_merge(merge, f"p{merge.number}") for merge in command.separating)
         own = (*self._stored, *(b for merged in self._separated for b in (merged.block, merged.apart) if b is not None))
         self._store.use([block.file for block in own], command.step)
         files, path = task.block_path(self._name)
         self._intermediate = IntermediateRows(self._plan, command, files, path, command.step + task.slot)
-        self._lookups = SlotLookups(command, own, task.slot, task.slots, self._store, self._intermediate.add)
+        self._lookups = SlotLookups(command, own, task.slot, task.slots, self._store, self._keep)
 
     @property
     def gives_results(self) -> bool:
@@ -128,6 +129,16 @@ class SlotProbe:
             finally:
                 COMPARED.reset(token)
 
+    def _keep(self, joined: tuple[int, ...], rows: Rows) -> None:
+        """Store rows of an intermediate result, with their payloads."""
+        if self._plan.intermediate_of(joined) is not None:
+            for whole in self._store.payloads.whole_rows(rows):
+                self._intermediate.add(joined, whole)
+
+    def completed(self, pairs: Pairs) -> Iterator[Pairs]:
+        """What was found, with payloads that are stored apart."""
+        return self._store.payloads.complete(pairs)
+
     def found(self) -> Iterator[tuple[int, int, Pairs]]:
         """What the lookups of this slot find, as (delta stream, route, pairs)."""
         return self._lookups.run()
@@ -140,14 +151,15 @@ class SlotProbe:
         sink = open_sink(self._task, self._command, self._name)
         # A lookup in one of many blocks finds few pairs; selecting them costs as much as selecting many.
         for pairs in pairs_together((pairs for _, _, pairs in self.found()), piece_rows(PAIRS_AT_ONCE)):
-            sink.add(select_outputs(self._plan, pairs))
+            for whole in self.completed(pairs):
+                sink.add(select_outputs(self._plan, whole))
         return replace(self.report(), output=sink.close())
 
     def write_exchanged(self) -> ProbeReport:
         exchanged = ExchangedRows(self._plan, self._command, *self._task.block_path(self._name))
         for delta_stream, route, pairs in self.found():
             rows = pairs.to_rows()
-            self._intermediate.add(self.joined(delta_stream), rows)
+            self._keep(self.joined(delta_stream), rows)
             if not self._command.is_last:
                 exchanged.add(delta_stream, route, rows)
         return replace(self.report(), exchanged=exchanged.close())

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from braid.engine.tasks.lookup.row_ranges import Part, ascending_runs, ranges_of, whole
 from braid.engine.tasks.lookup.unopened import JoinedRows, Place, UnopenedRuns, UnopenedSegment
+from braid.engine.tasks.payloads.fetching import Payloads
 from braid.engine.tasks.stored_indexes import is_grouped, sorted_index, stored_index
 from braid.engine.tasks.worker.room import Room
 from braid.errors import CorruptStateError
@@ -32,6 +33,7 @@ from braid.plan.join import JoinPlan
 from braid.plan.stored_types import joined_types
 from braid.state.blocks import BlockReader, Segment
 from braid.state.cache import LocalCopies
+from braid.state.paging.payload_files import PayloadFile
 from braid.state.usage import measuring
 
 # A worker meets the same slot again within a few steps.
@@ -67,6 +69,15 @@ class SegmentStore:
         self._largest: dict[tuple[str, int, Expression], float] = {}
         self._last_run: Place | None = None
         self._joined_rows: dict[tuple[str, tuple[int, ...], bytes, frozenset[int]], list[JoinedRows]] = {}
+        self.payloads = Payloads(plan, (), self._payload_file)
+
+    def fetch_from(self, files: Sequence[PayloadFile], whole: bool = False) -> None:
+        """The payload files that the rows of a task have addresses in; whether rows are read `whole`."""
+        self.payloads = Payloads(self.plan, files, self._payload_file, whole)
+
+    def _payload_file(self, file: str) -> BlockReader:
+        self._last_used[file] = self._step
+        return self.reader(file)
 
     def allow(self, kept_bytes: int | None, copied_bytes: int | None = None) -> None:
         """How many bytes open segments and local copies may have from now on; None: any."""
@@ -117,16 +128,27 @@ class SegmentStore:
             schema, batch = reader.schemas[segment.schema], reader.batch(segment)
             batch = batch if stop - start == segment.rows else batch.slice(start, stop - start)
             if pending and (schema is not read or size + segment.length > sizes.piece_bytes()):
-                yield from _pieces(pending, types)
+                yield from self._pieces(pending, types)
                 pending, size, rows = [], 0, 0
             read = schema
             pending.append(batch)
             size += segment.length
             rows += stop - start
             if most is not None and rows >= most:
-                yield from _pieces(pending, types)
+                yield from self._pieces(pending, types)
                 pending, size, rows = [], 0, 0
-        yield from _pieces(pending, types)
+        yield from self._pieces(pending, types)
+
+    def _pieces(self, batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
+        """Batches with the same columns as rows; a single one may be larger than a piece."""
+        if batches:
+            joined = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+            yield from self.plain_rows(joined, types).pieces()
+
+    def plain_rows(self, batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
+        """The rows of a segment with the columns that are read: no index positions, and nothing for earlier queries."""
+        read = {name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types}
+        return self.payloads.for_lookups(Rows(read, types, batch.num_rows))
 
     def _rows_by_range(self, parts: Iterable[Part], types: Mapping[str, str], most: int | None) -> Iterator[Rows]:
         """The same under a limit: no more of a long segment is read than a piece, in copies that are not mapped."""
@@ -136,12 +158,12 @@ class SegmentStore:
             reader = self.reader(file)
             schema, size = reader.schemas[segment.schema], segment.length * (stop - start) // max(1, segment.rows)
             if pending.parts and (schema is not read or not pending.fits(size)):
-                yield from _pieces(pending.take(), types)
+                yield from self._pieces(pending.take(), types)
             read = schema
             pending.add(reader.rows(segment, start, stop), stop - start, size)
             if pending.is_full:
-                yield from _pieces(pending.take(), types)
-        yield from _pieces(pending.take(), types)
+                yield from self._pieces(pending.take(), types)
+        yield from self._pieces(pending.take(), types)
 
     def stored(
         self, file: str, segment: Segment, stream: int, choices: tuple[int, ...] = (), *, is_sorted: bool = True
@@ -231,7 +253,7 @@ class SegmentStore:
             reader = self.reader(file)
             found_rows = [reader.rows(segment, *span) for _, segment, span in rows.ranges]
             # A single batch would not be copied.
-            batch = pa.concat_batches([*found_rows, found_rows[0].slice(0, 0)])
+            batch = _concatenated([*found_rows, found_rows[0].slice(0, 0)])
             found = self._index(batch, first, rows.stream, rows.choices, True, is_whole=False)
         found = replace(found, min_time=rows.min_time, max_time=rows.max_time)
         if self._kept_bytes is not None and not self._admits(key, batch.nbytes + batch.num_rows * INDEX_BYTES):
@@ -252,7 +274,7 @@ class SegmentStore:
             self.reader(self._last_run.file).bytes.drop_pages(self._last_run.segment)
         self._last_run = place
         batch = self.reader(place.file).batch(place.segment)
-        rows = plain_rows(batch, joined_types(self.plan, self.plan.members(place.stream)))
+        rows = self.plain_rows(batch, joined_types(self.plan, self.plan.members(place.stream)))
         first = self.plan.indexes(place.stream, place.choices)[0]
         return stored_index(batch, True, self.plan, 0, first, place.stream, rows)
 
@@ -276,7 +298,7 @@ class SegmentStore:
         is_sorted: bool,
         is_whole: bool = True,
     ) -> StoredSegment:
-        rows = plain_rows(batch, joined_types(self.plan, self.plan.members(stream)))
+        rows = self.plain_rows(batch, joined_types(self.plan, self.plan.members(stream)))
         rows = rows if is_sorted else possible_rows(self.plan, stream, rows)
         open_one = partial(stored_index, batch, is_whole) if is_sorted else sorted_index
         indexes = tuple(
@@ -311,14 +333,9 @@ class SegmentStore:
         self._copies.sweep()
 
 
-def plain_rows(batch: pa.RecordBatch, types: Mapping[str, str]) -> Rows:
-    """The rows of a segment with the columns that are read: no index positions, and nothing for earlier queries."""
-    columns = {name: column for name, column in zip(batch.schema.names, batch.columns, strict=True) if name in types}
-    return Rows(columns, types, batch.num_rows)
-
-
-def _pieces(batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> Iterator[Rows]:
-    """Batches with the same columns as rows; a single one may be larger than a piece."""
-    if batches:
-        joined = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-        yield from plain_rows(joined, types).pieces()
+def _concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches as one; a column of payloads or their addresses that some do not have is NULL there."""
+    if all(batch.schema.equals(batches[0].schema) for batch in batches):
+        return pa.concat_batches(batches)
+    table = pa.concat_tables([pa.Table.from_batches([batch]) for batch in batches], promote_options="default")
+    return table.combine_chunks().to_batches()[0]

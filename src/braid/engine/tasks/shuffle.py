@@ -191,6 +191,9 @@ class Pieces:
         if found:
             yield _batch(found)
 
+    def payload(self) -> None:
+        """Rows are stored once, with their payloads: there is nothing to gather."""
+
     def copies(self) -> int:
         """The slots count them."""
         return 0

@@ -265,6 +265,7 @@ class SiteRound:
         shared = segment_store(self._plan, self._task.locations, f"{self._command.run} sites")
         files = [block.file for block in (*self._command.starting, *self._command.blocks)]
         shared.use(files, self._command.step)
+        shared.fetch_from(self._command.common.payloads, whole=True)
         return Stores(self._store, shared)
 
     def _home_rows(self) -> dict[int, UnitRows]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.engine.commands import SiteCommand
-from braid.engine.tasks.segments import SegmentStore, plain_rows
+from braid.engine.tasks.segments import SegmentStore
 from braid.kernels.probing import Searchable
 from braid.kernels.rows import Rows, possible_rows
 from braid.plan.instants import EARLIEST_US, LATEST_US
@@ -125,7 +125,7 @@ class UnitRows:
 
     def _read(self, block: Block, segment: Segment) -> Rows:
         reader = self._store.reader(block.file)
-        return plain_rows(reader.batch(segment), self._types)
+        return self._store.plain_rows(reader.batch(segment), self._types)
 
     def _between(self, block: Block, after: int, until: int) -> Iterator[Rows]:
         """The rows of a block with event times after one and until another."""

@@ -1,0 +1,1 @@
+"""Payloads that are stored apart from their rows: written once at ingest, fetched for results."""
