@@ -148,5 +148,6 @@ def test_a_crash_at_any_write_repeats_and_loses_nothing(seed: int, tmp_path: Pat
     assert close(rows_of(query.published()), expected), asked
     view = query.steps.manifest.aggregate
     named = {block.file for block in query.steps.manifest.blocks} | set(query.steps.manifest.dropped)
+    named |= {payload.file for payload in query.steps.manifest.payloads}
     named |= set() if view is None else {block.file for block in view.blocks}
     assert set(LocalFiles().list(f"{query.checkpoint.path}/blocks")) == named
