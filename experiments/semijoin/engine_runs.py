@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,10 +36,12 @@ Progress = dict[str, Any]
 Steps = Sequence[Mapping[str, Rows]]
 
 
-def joined_plan(windows_us: Mapping[str, int], pairs: Sequence[tuple[str, str]]) -> LogicalPlan:
+def joined_plan(
+    windows_us: Mapping[str, int], pairs: Sequence[tuple[str, str]], key_type: str = "bigint"
+) -> LogicalPlan:
     """Streams, each at a site of its own, with equal keys; results have the lengths of their texts."""
     draft = Draft()
-    columns = {"k": "bigint", "p": "string"}
+    columns = {"k": key_type, "p": "string"}
     made = {name: draft.stream(name, columns, window_us=us, site=Site(name)) for name, us in windows_us.items()}
     for one, other in pairs:
         draft.on(equal(made[one]["k"], made[other]["k"]))
@@ -58,14 +60,21 @@ def _length(name: str, stream: DraftStream) -> Output:
 def run_steps(
     plan: LogicalPlan, strategy: Semijoin, steps: Steps, row_bytes: Mapping[str, int]
 ) -> tuple[list[Progress], list[float]]:
+    """The progress of every step, and the time that the processor was busy with it; rows have texts of equal length."""
+    tables = ({name: _table(rows, row_bytes[name]) for name, rows in step.items()} for step in steps)
+    return run_tables(plan, strategy, tables)
+
+
+def run_tables(
+    plan: LogicalPlan, strategy: Semijoin, steps: Iterable[Mapping[str, pa.Table]]
+) -> tuple[list[Progress], list[float]]:
     """The progress of every step, and the time that the processor was busy with it."""
     found, busy = [], []
     with tempfile.TemporaryDirectory(prefix="braid-experiment-") as directory:
         query = InlineQuery(plan, directory, strategy=strategy, slots=len(plan.streams), clock=ManualClock(0))
-        for number, step in enumerate(steps):
-            tables = {name: _table(rows, row_bytes[name]) for name, rows in step.items()}
+        for number, tables in enumerate(steps):
             begun = time.process_time()
-            progress = query.run(number, tables)
+            progress = query.run(number, dict(tables))
             if progress is None:
                 raise AssertionError(f"step {number} was not run")
             found.append(progress)
