@@ -10,10 +10,14 @@ from functools import partial
 
 import numpy as np
 
+from braid.optimizer.semijoins.framing import ARROW_FRAMING
+from braid.optimizer.semijoins.intermediate_results import joined
 from braid.optimizer.semijoins.join_graphs import JoinGraph
+from braid.optimizer.semijoins.network import Network
 from braid.optimizer.semijoins.plans import SemijoinPlan
-from braid.optimizer.semijoins.search import exhaustive_plan, greedy_plan, plan_seconds
-from braid.optimizer.semijoins.statistics import StreamStatistics, joined
+from braid.optimizer.semijoins.search import CostModel, exhaustive_plan, greedy_plan, plan_seconds
+from braid.optimizer.semijoins.shared_costs import shared_plan_seconds
+from braid.optimizer.semijoins.statistics import StreamStatistics
 from braid.optimizer.strategies import Semijoin
 from experiments.claims import Claim, Measured, Verdict
 from experiments.experiment import Experiment, Settings, Table
@@ -21,17 +25,21 @@ from experiments.pictures import Picture, Series
 from experiments.semijoin import engine_runs, optimizers
 from experiments.semijoin.engine_runs import joined_plan, run_steps
 from experiments.semijoin.one_way import LINK, Rows
-from experiments.semijoin.optimizers import INTERVAL_SECONDS, PAPER_MEANS, SHAPES, STREAMS, model, random_graph
+from experiments.semijoin.optimizers import INTERVAL_SECONDS, PAPER_MEANS, SHAPES, STREAMS, random_graph
 from experiments.semijoin.size import Size
 
 # Of all heads together: a query with more would write results, not messages.
 MOST_RESULTS = 3000.0
 SEARCHES = {"greedy": greedy_plan, "exhaustive": exhaustive_plan}
+PAPER_QUERIES = 100
+ENGINE_MODEL = CostModel(Network(LINK), INTERVAL_SECONDS, framing=ARROW_FRAMING)
 MEAN_TOLERANCE = 0.05
 NEAR = 0.25
 SHARED = (
-    "Copies that several heads share are shipped once by the engine, and counted for each of them by the cost model."
+    "Both searches follow the paper's sum over all heads, which counts a copy for each head that uses it. The engine "
+    "ships it once, so the best plan of the sum is not always the best that is run, and a greedy one may be cheaper."
 )
+SPARSE = "Streams of 10 rows a second have few messages in the second that is counted."
 
 
 def measure(size: Size) -> Measured:
@@ -62,12 +70,13 @@ def results_per_second(streams: Sequence[StreamStatistics]) -> float:
 
 
 def _query(graph: JoinGraph, shape: str, seed: int, size: Size) -> Measured:
-    plans = {name: search(model(), graph) for name, search in SEARCHES.items()}
-    expected = {name: plan_seconds(model(), graph, plan) for name, plan in plans.items()}
+    plans = {name: search(ENGINE_MODEL, graph) for name, search in SEARCHES.items()}
+    expected = {name: shared_plan_seconds(ENGINE_MODEL, graph, plan) for name, plan in plans.items()}
+    summed = {name: plan_seconds(ENGINE_MODEL, graph, plan) for name, plan in plans.items()}
     counted = {"exhaustive": _run(graph, shape, plans["exhaustive"], seed, size)}
     same = plans["greedy"] == plans["exhaustive"]
     counted["greedy"] = counted["exhaustive"] if same else _run(graph, shape, plans["greedy"], seed, size)
-    return {"expected": expected, "counted": counted, "same": same}
+    return {"expected": expected, "summed": summed, "counted": counted, "same": same}
 
 
 def _run(graph: JoinGraph, shape: str, plan: SemijoinPlan, seed: int, size: Size) -> Measured:
@@ -84,7 +93,7 @@ def _run(graph: JoinGraph, shape: str, plan: SemijoinPlan, seed: int, size: Size
     seconds = size.executed_batches * INTERVAL_SECONDS
     links = [link for step in progress[warm:] for link in step["links"].values()]
     return {
-        "link": sum(LINK.seconds(one["payloadBytes"], one["messages"]) for one in links) / seconds,
+        "link": sum(LINK.seconds(one["bytes"], one["messages"]) for one in links) / seconds,
         "busy": sum(busy[warm:]) / seconds,
         "results": [int(step["numOutputRows"]) for step in progress[warm:]],
     }
@@ -102,9 +111,13 @@ def _steps(streams: Sequence[StreamStatistics], count: int, seed: int) -> list[M
     return [{stream.name: rows(stream, number) for stream in streams} for number in range(count)]
 
 
-def ratios(queries: Sequence[Measured]) -> list[float]:
-    """The link seconds of the greedy plan over those of the best."""
-    return [query["counted"]["greedy"]["link"] / query["counted"]["exhaustive"]["link"] for query in queries]
+def ratios(queries: Sequence[Measured], *parts: str) -> list[float]:
+    """The seconds of the greedy plan over those of the best: of links, or of all `parts`."""
+
+    def seconds(query: Measured, search: str) -> float:
+        return float(sum(query["counted"][search][part] for part in parts or ("link",)))
+
+    return [seconds(query, "greedy") / seconds(query, "exhaustive") for query in queries]
 
 
 def _mean(shape: str, measured: Measured) -> Verdict:
@@ -123,15 +136,20 @@ def _same_results(measured: Measured) -> Verdict:
 
 
 def _as_expected(measured: Measured) -> Verdict:
-    """The median of counted over modelled costs, of both plans."""
-    found = [
-        query["counted"][search]["link"] / query["expected"][search]
-        for queries in measured.values()
-        for query in queries
-        for search in SEARCHES
-    ]
-    said = f"median {statistics.median(found):.2f}, {min(found):.2f} to {max(found):.2f}"
-    return Verdict(said, abs(statistics.median(found) - 1) <= NEAR, SHARED)
+    """The median of counted over modelled costs, of both plans; beside it that of the sum over all heads."""
+    shared, summed = (
+        [
+            query["counted"][search]["link"] / query[model][search]
+            for queries in measured.values()
+            for query in queries
+            for search in SEARCHES
+        ]
+        for model in ("expected", "summed")
+    )
+    median = statistics.median(shared)
+    said = f"median {median:.2f}, {min(shared):.2f} to {max(shared):.2f}"
+    said += f"; {statistics.median(summed):.2f} of the sum over all heads"
+    return Verdict(said, abs(median - 1) <= NEAR, SPARSE)
 
 
 CLAIMS = (
@@ -154,22 +172,44 @@ def describe(measured: Measured, settings: Settings) -> str:
         f"Counted with the engine in one process: {settings['size.executed']} random joins of four streams for each "
         f"topology, with the values of Table 2, of those with at most {MOST_RESULTS:,.0f} expected results a second. "
         "Both plans run on the same rows, a step for every 100 ms; the cost is the time of all links, modelled from "
-        f"the messages of {settings['size.executed_batches']} batches after the windows have filled. Where both "
-        "searches give the same plan it is run once."
+        f"the messages of {settings['size.executed_batches']} batches after the windows have filled, framing included, "
+        "and the plans are made by the cost model with framing. Where both searches give the same plan it is run once. "
+        "*Modelled* is what the plan ships if copies that several heads share are shipped once, as the engine does. "
+        f"{_why_fewer(settings['size.executed'])}"
+    )
+
+
+def _why_fewer(queries: int) -> str:
+    if queries >= PAPER_QUERIES:
+        return ""
+    return (
+        f"The paper has {PAPER_QUERIES} queries for each topology. A query takes two to three seconds of the "
+        "processor here; these are what fits in the time that a run of the page may take."
     )
 
 
 def tables(measured: Measured) -> Sequence[Table]:
+    return (
+        _ratio_table(measured, ("link",), "Link seconds of the greedy plan over those of the best:"),
+        _ratio_table(
+            measured,
+            ("link", "busy"),
+            "The same of link seconds and seconds of the processor together; `busy` are those of the processor, most "
+            "of which every step takes, whatever is joined:",
+        ),
+    )
+
+
+def _ratio_table(measured: Measured, parts: tuple[str, ...], caption: str) -> Table:
     rows = []
     for shape, queries in measured.items():
-        found = ratios(queries)
+        found = ratios(queries, *parts)
         numbers = (statistics.mean(found), statistics.median(found), statistics.pstdev(found), max(found))
         same = sum(query["same"] for query in queries)
         busy = [f"{statistics.mean(query['counted'][search]['busy'] for query in queries):.2f}" for search in SEARCHES]
         rows.append((shape, str(len(found)), str(same), *(f"{number:.2f}" for number in numbers), *busy))
     headings = ("", "queries", "same plan", "mean", "median", "deviation", "maximum", "busy, greedy", "busy, best")
-    caption = "Link seconds of the greedy plan over those of the best; `busy` are seconds of the processor a second:"
-    return (Table(headings, tuple(rows), caption),)
+    return Table(headings, tuple(rows), caption)
 
 
 def pictures(measured: Measured) -> Sequence[Picture]:

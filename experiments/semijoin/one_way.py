@@ -12,10 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from braid.control.skew import add_counts
+from braid.kernels.sampling import frequent_keys
 from braid.optimizer.semijoins.costs import OneWayJoin, one_way_cost
+from braid.optimizer.semijoins.framing import ARROW_FRAMING
 from braid.optimizer.semijoins.network import Link
-from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics
+from braid.optimizer.semijoins.observed import frequent_values
+from braid.optimizer.semijoins.statistics import FrequentValue, JoinAttribute, StreamStatistics
 from braid.plan.sites import Algorithm
+from braid.state.observed.samples import FrequentKey, KeyCounts
 from experiments.claims import Measured
 from experiments.semijoin.simulated_sites import SITES, Row, Setting, Sites
 
@@ -29,6 +34,10 @@ LINK = Link("1 Mbps", "25 ms")
 WAYS = ("forward", "backward")
 Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """The event times of a batch, in microseconds, and its join values."""
+Observed = tuple[tuple[FrequentValue, ...], tuple[FrequentValue, ...]]
+"""The frequent values of s1 and of s2."""
+# Counts of keys decay by a tenth in every step, so more steps would add little.
+OBSERVED_STEPS, OBSERVED_STEP_SECONDS = 10, 1.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,8 @@ class OneWay:
     def interval_us(self) -> int:
         return 1000 * self.interval_ms
 
-    def statistics(self) -> OneWayJoin:
+    def statistics(self, observed: Observed = ((), ())) -> OneWayJoin:
+        """What the formulas know: rates, sizes and numbers of values, and the frequent values that were observed."""
         window = self.window_ms / 1000
         source, stored = (
             StreamStatistics(
@@ -72,11 +82,24 @@ class OneWay:
                 side.rows_per_second,
                 side.row_bytes,
                 window,
-                (JoinAttribute("key", side.values, KEY_BYTES),),
+                (JoinAttribute("key", side.values, KEY_BYTES, frequent),),
             )
-            for name, side in (("s1", self.source), ("s2", self.stored))
+            for name, side, frequent in zip(("s1", "s2"), (self.source, self.stored), observed, strict=True)
         )
-        return OneWayJoin(source, stored, self.interval_ms / 1000)
+        return OneWayJoin(source, stored, self.interval_ms / 1000, ARROW_FRAMING)
+
+    def observed(self, seed: int) -> Observed:
+        """The frequent values that the engine would know of rows before: it counts keys in every step, and forgets."""
+        chance = np.random.default_rng([seed, OBSERVED_STEPS])
+        found = []
+        for side in (self.source, self.stored):
+            known = KeyCounts()
+            for _ in range(OBSERVED_STEPS):
+                keys = self._values(chance, side, chance.poisson(side.rows_per_second * OBSERVED_STEP_SECONDS))
+                counted = tuple(FrequentKey(key, str(key), rows) for key, rows, _ in frequent_keys(keys))
+                known = add_counts(known, [KeyCounts(len(keys), counted)])
+            found.append(frequent_values(known, side.values))
+        return found[0], found[1]
 
     def batches(self, counted: int, seed: int) -> list[tuple[Rows, Rows]]:
         """The batches that fill the window, and those that are counted."""
@@ -92,15 +115,24 @@ class OneWay:
         if self.regular:
             spread = np.arange(count) * self.interval_us // count
         times = np.sort(number * self.interval_us + spread)
+        return times, self._values(chance, side, count)
+
+    def _values(self, chance: np.random.Generator, side: Arriving, count: int) -> npt.NDArray[np.int64]:
         weights = 1 / np.arange(1, side.values + 1) ** self.skew
-        return times, chance.choice(side.values, size=count, p=weights / weights.sum())
+        return chance.choice(side.values, size=count, p=weights / weights.sum())
 
 
-def modelled(setting: OneWay, algorithm: str) -> Measured:
-    """By the formulas."""
-    cost = one_way_cost(Algorithm(algorithm), setting.statistics())
-    found = (("forward", cost.forward), ("backward", cost.backward))
-    return {way: {"bytes": one.bytes_per_second, "messages": one.messages_per_second} for way, one in found}
+def modelled(setting: OneWay, algorithm: str, observed: Observed = ((), ())) -> Measured:
+    """By the formulas; framing apart from the payload."""
+    cost = one_way_cost(Algorithm(algorithm), setting.statistics(observed))
+    return {
+        way: {
+            "bytes": one.bytes_per_second,
+            "messages": one.messages_per_second,
+            "framing": one.framing_per_second,
+        }
+        for way, one in (("forward", cost.forward), ("backward", cost.backward))
+    }
 
 
 def simulated(setting: OneWay, algorithm: str, batches: Sequence[tuple[Rows, Rows]]) -> Measured:

@@ -23,6 +23,7 @@ class Size:
     queries: int
     executed: int
     executed_batches: int
+    flight_batches: int
 
 
 SIZES = {
@@ -38,6 +39,7 @@ SIZES = {
         queries=10,
         executed=1,
         executed_batches=4,
+        flight_batches=3,
     ),
     "full": Size(
         name="full",
@@ -49,7 +51,8 @@ SIZES = {
         simulated_settings=200,
         simulated_batches=40,
         queries=100,
-        executed=6,
+        executed=100,
         executed_batches=10,
+        flight_batches=8,
     ),
 }

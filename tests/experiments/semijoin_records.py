@@ -8,6 +8,7 @@ from typing import Any
 from experiments.claims import Measured
 from experiments.experiment import plain
 from experiments.semijoin import choice, executed, optimizers, parameters, wide
+from experiments.semijoin.flight_records import MONTHS
 from experiments.semijoin.one_way import AT_SOURCE, NAMES, SIMPLE
 
 
@@ -78,9 +79,24 @@ def executed_record() -> Measured:
             search: {"link": 2.0 * (mean if search == "greedy" else 1.0), "busy": 0.5, "results": [3, 4]}
             for search in executed.SEARCHES
         }
-        return {"expected": {"greedy": 2.0 * mean, "exhaustive": 2.0}, "counted": counted, "same": mean == 1.0}
+        expected = {"greedy": 2.0 * mean, "exhaustive": 2.0}
+        return {"expected": expected, "summed": expected, "counted": counted, "same": mean == 1.0}
 
     return {shape: [query(1.0), query(mean)] for shape, mean in MEANS.items()}
+
+
+def flights_record() -> Measured:
+    def point(window: int) -> Measured:
+        counted = {
+            search: {"link": link, "busy": 0.5, "bytes": 2e5, "messages": 40.0, "results": [3, 4]}
+            for search, link in (("greedy", 2.1), ("exhaustive", 2.0))
+        }
+        plans = {search: {name: [("s1", "SP-D")] * 3 for name in MONTHS} for search in executed.SEARCHES}
+        expected = dict.fromkeys(executed.SEARCHES, 2.0)
+        return {"window": window, "expected": expected, "counted": counted, "plans": plans, "same": False}
+
+    streams = {name: {"rows": 27_000, "aircraft": 3100, "row_bytes": 106.0} for name in MONTHS}
+    return {"streams": streams, "points": [point(window) for window in optimizers.WINDOWS]}
 
 
 def wide_record() -> Measured:
@@ -96,6 +112,7 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     "choice": choice_record,
     "optimizers": optimizers_record,
     "executed": executed_record,
+    "flights": flights_record,
     "wide": wide_record,
 }
 

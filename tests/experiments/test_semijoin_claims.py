@@ -75,6 +75,15 @@ def costing_half(measured: Measured) -> None:
                 query["counted"][search]["link"] = seconds / 2
 
 
+def flying(what: str, value: object) -> Contradict:
+    """Of the greedy plan, at a window of 800 ms."""
+
+    def change(measured: Measured) -> None:
+        measured["points"][1]["counted"]["greedy"][what] = value
+
+    return change
+
+
 def sending(case: str, name: str) -> Contradict:
     def change(measured: Measured) -> None:
         measured[case][name]["forward"]["bytes"] = 40.0
@@ -120,6 +129,11 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         **{f"mean {shape}": running(shape, "link", 4.0) for shape in optimizers.SHAPES},
         "results": running("chain", "results", [3, 5]),
         "expected": costing_half,
+    },
+    "flights": {
+        "links": flying("link", 2.6),
+        "links and processor": flying("busy", 1.2),
+        "results": flying("results", [3, 5]),
     },
     "wide": {case: sending(case, names[-1]) for case, (_, names) in wide.FULL_ROWS.items()},
 }

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.optimizer.semijoins.copies import continued_copies, copies_of, with_shared_copies
+from braid.optimizer.semijoins.framing import ARROW_FRAMING
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.network import Network
 from braid.optimizer.semijoins.observed import statistics_of
 from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, SemijoinPlan, plan_of
 from braid.optimizer.semijoins.reduction import reduction_of
-from braid.optimizer.semijoins.search import CostModel, exhaustive_plan, greedy_plan, plan_seconds
+from braid.optimizer.semijoins.search import CostModel, exhaustive_plan, greedy_plan
+from braid.optimizer.semijoins.shared_costs import shared_plan_seconds
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.plan.sites import Algorithm, Copy, SitePlan, SiteSequence, SiteStep
@@ -70,8 +72,8 @@ def choose_sequences(plan: JoinPlan, settings: SiteSettings, layout: Layout, man
     chosen = _site_plan(plan, settings, layout, best)
     if current is None or chosen.sequences == current:
         return SiteChoice(chosen)
-    before = plan_seconds(model, graph, named_plan(plan, current))
-    after = plan_seconds(model, graph, named_plan(plan, chosen.sequences))
+    before = shared_plan_seconds(model, graph, named_plan(plan, current))
+    after = shared_plan_seconds(model, graph, named_plan(plan, chosen.sequences))
     copies = () if manifest.sites is None else manifest.sites.copies
     shipping = _shipping_seconds(plan, settings, layout, graph, copies, chosen.sequences)
     horizon = max(stream.window_seconds for stream in graph.streams)
@@ -95,7 +97,7 @@ def cost_model(plan: JoinPlan, settings: SiteSettings) -> CostModel:
             return choice
         return tuple(one for one in choice if one not in SEMIJOINS) or (Algorithm.SP_D,)
 
-    return CostModel(settings.network, settings.interval_us / 1e6, allowed=allowed)
+    return CostModel(settings.network, settings.interval_us / 1e6, allowed=allowed, framing=ARROW_FRAMING)
 
 
 def named_plan(plan: JoinPlan, sequences: Sequence[SiteSequence]) -> SemijoinPlan:

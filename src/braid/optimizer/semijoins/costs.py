@@ -1,7 +1,7 @@
 """What the six one-way joins ship a second, the messages they need and the copies they keep: closed forms with units.
 
-Rows arrive independently (Poisson), their join values are uniform, and the join runs every `interval_seconds`. A batch
-can match stored rows up to a window older than its first row: stored rows stay for the window and one interval. A
+Rows arrive independently (Poisson), join values of a class are uniform, and the join runs every `interval_seconds`. A
+batch can match stored rows up to a window older than its first row: stored rows stay for the window and one interval. A
 message is sent only if it has something to say, but a request is always answered, since the sender waits. The formulas
 of the paper's appendix B are corrected as described in docs/design/2026-11-17-semijoins.md.
 """
@@ -11,26 +11,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from braid.optimizer.semijoins.framing import NO_FRAMING, Framing
 from braid.optimizer.semijoins.network import Link
 from braid.optimizer.semijoins.reuse import KeyReuse
 from braid.optimizer.semijoins.statistics import JoinKeys, StreamStatistics, join_keys
+from braid.optimizer.semijoins.value_classes import ValueClass, value_classes
 from braid.plan.sites import Algorithm
 
 # A count of rows is shipped and stored as a 64-bit integer.
 COUNT_BYTES = 8
 # Beyond it two Poisson counts differ as normal ones do, to less than one part in a thousand.
 LARGE_MEAN = 100.0
+# A key of 64 bits, and the count of its rows.
+COUNTED_COLUMNS = 2
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What crosses a link in one direction: payload and the messages that it is sent in."""
+    """What crosses a link in one direction: payload, the messages that it is sent in, and their framing."""
 
     bytes_per_second: float = 0.0
     messages_per_second: float = 0.0
+    framing_per_second: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,9 @@ class OneWayCost:
         if link is None:
             return 0.0
         traffic = (self.forward, self.backward)
-        return sum(link.seconds(each.bytes_per_second, each.messages_per_second) for each in traffic)
+        return sum(
+            link.seconds(each.bytes_per_second + each.framing_per_second, each.messages_per_second) for each in traffic
+        )
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,16 @@ class OneWayJoin:
     source: StreamStatistics
     stored: StreamStatistics
     interval_seconds: float
+    framing: Framing = NO_FRAMING
 
-    @property
+    @cached_property
     def keys(self) -> JoinKeys:
         return join_keys(self.source, self.stored)
+
+    @cached_property
+    def classes(self) -> tuple[ValueClass, ...]:
+        """The join values of both streams, those together that are alike."""
+        return value_classes(self.source, self.stored)
 
     @property
     def source_rows(self) -> float:
@@ -101,32 +115,60 @@ class OneWayJoin:
     @property
     def source_distinct(self) -> float:
         """The distinct values of a batch of probing rows (m of the paper)."""
-        return _distinct(self.keys.source_values, self.source_rows)
+        return sum(one.values * self.probed(one) for one in self.classes)
+
+    @property
+    def matching_distinct(self) -> float:
+        """Those of them that retained rows have."""
+        return sum(one.values * self.probed(one) * self.present(one) for one in self.classes)
 
     @property
     def retained_distinct(self) -> float:
         """The distinct values of the retained rows (k of the paper)."""
-        return _distinct(self.keys.stored_values, self.retained_rows)
+        return sum(one.values * self.present(one) for one in self.classes)
 
     @property
     def matching_source_share(self) -> float:
         """The share of probing rows whose value is among the retained ones: a common value, and one present."""
-        keys = self.keys
-        return keys.common_values / keys.source_values * _at_least_one(self.retained_rows / keys.stored_values)
+        return sum(one.source_share * self.present(one) for one in self.classes)
 
-    @property
-    def reuse(self) -> KeyReuse:
+    def probed(self, one: ValueClass) -> float:
+        """The probability that a batch of probing rows has a value."""
+        return _at_least_one(self.source_rows * one.source_share / one.values)
+
+    def present(self, one: ValueClass) -> float:
+        """The probability that a retained row has a value."""
+        return _at_least_one(self.retained_rows * one.stored_share / one.values)
+
+    def reuse(self, one: ValueClass) -> KeyReuse:
         """How long the stored rows of one value stay, and whether probing rows with it arrive in that time."""
-        keys = self.keys
         return KeyReuse(
-            stored_in_batch=_at_least_one(self.stored_rows / keys.stored_values),
-            not_probed_in_batch=math.exp(-self.source_rows / keys.source_values),
+            stored_in_batch=_at_least_one(self.stored_rows * one.stored_share / one.values),
+            not_probed_in_batch=math.exp(-self.source_rows * one.source_share / one.values),
             retained_batches=self.retained_intervals,
         )
 
-    def traffic(self, batch_bytes: float, batch_messages: float) -> Traffic:
-        """Traffic of a batch as that of a second."""
-        return Traffic(batch_bytes / self.interval_seconds, batch_messages / self.interval_seconds)
+    def stored_share(self, of_one: Callable[[KeyReuse], float]) -> float:
+        """The share of stored rows to which something happens, from what happens to those of each common value."""
+        return sum(one.stored_share * of_one(self.reuse(one)) for one in self.classes if one.is_common)
+
+    def common_values(self, of_one: Callable[[KeyReuse], float]) -> float:
+        """How many common values something happens to."""
+        return sum(one.values * of_one(self.reuse(one)) for one in self.classes if one.is_common)
+
+    def any_value(self, of_one: Callable[[ValueClass], float]) -> float:
+        """The probability that something happens in a batch to any common value.
+
+        Rows of different values arrive independently, so what happens to the values is independent too.
+        """
+        none = math.prod((1 - of_one(one)) ** one.values for one in self.classes if one.is_common)
+        return 1.0 - float(none)
+
+    def traffic(self, batch_bytes: float, batch_messages: float, *parts: tuple[float, float]) -> Traffic:
+        """Traffic of a batch as that of a second; `parts` of its messages are columns and how many there are."""
+        framing = sum(self.framing.of(columns) * count for columns, count in parts)
+        interval = self.interval_seconds
+        return Traffic(batch_bytes / interval, batch_messages / interval, framing / interval)
 
 
 def one_way_cost(algorithm: Algorithm, join: OneWayJoin) -> OneWayCost:
@@ -136,38 +178,39 @@ def one_way_cost(algorithm: Algorithm, join: OneWayJoin) -> OneWayCost:
 
 def copy_stored_rows(join: OneWayJoin) -> OneWayCost:
     """SP-S: every new stored row is sent to the source, which keeps a copy of the window."""
-    stored = join.stored
-    sent = join.traffic(join.stored_rows * stored.row_bytes, _at_least_one(join.stored_rows))
+    stored, messages = join.stored, _at_least_one(join.stored_rows)
+    sent = join.traffic(join.stored_rows * stored.row_bytes, messages, (stored.columns, messages))
     work = Work(join.source.rows_per_second, stored.rows_per_second)
     return OneWayCost(Traffic(), sent, 1, join.retained_rows * stored.row_bytes, work)
 
 
 def send_probing_rows(join: OneWayJoin) -> OneWayCost:
     """SP-D: every probing row is sent."""
-    sent = join.traffic(join.source_rows * join.source.row_bytes, _at_least_one(join.source_rows))
-    return OneWayCost(sent, Traffic(), 1, 0.0, Work(join.source.rows_per_second))
+    source, messages = join.source, _at_least_one(join.source_rows)
+    sent = join.traffic(join.source_rows * source.row_bytes, messages, (source.columns, messages))
+    return OneWayCost(sent, Traffic(), 1, 0.0, Work(source.rows_per_second))
 
 
 def fetch_by_keys(join: OneWayJoin) -> OneWayCost:
     """SM-S1: the values of a batch are sent; stored rows that match, and were not sent before, come back.
 
-    A stored row is sent once, when a probing row with its value first arrives while it is retained. The number of sent
-    rows that expired follows in a message of its own.
+    A stored row is sent once, when a probing row with its value first arrives while it is retained. Rows of the batch
+    itself are a part of their own. The number of sent rows that expired follows in a message of its own.
     """
-    requests = _at_least_one(join.source_rows)
-    fetched = _common_share(join) * join.reuse.row_probed_share
-    fetched_rows = join.stored_rows * fetched
-    expired = _any_value(join, join.reuse.stored_in_batch * join.reuse.row_probed_share)
+    columns, requests = join.stored.columns, _at_least_one(join.source_rows)
+    fetched_rows = join.stored_rows * join.stored_share(lambda reuse: reuse.row_probed_share)
+    expired = join.any_value(lambda one: join.reuse(one).stored_in_batch * join.reuse(one).row_probed_share)
+    new = join.any_value(lambda one: join.probed(one) * join.reuse(one).stored_in_batch)
+    old = join.any_value(lambda one: join.probed(one) * join.reuse(one).waiting_share)
     backward = fetched_rows * join.stored.row_bytes + expired * COUNT_BYTES
-    copied = join.stored_rows * _common_share(join) * join.reuse.probed_row_batches
-    rate = join.source.rows_per_second
-    work = Work(join.source_distinct / join.interval_seconds + rate, fetched_rows / join.interval_seconds)
+    copied = join.stored_rows * join.stored_share(lambda reuse: reuse.probed_row_batches)
+    probing = join.source_distinct / join.interval_seconds + join.source.rows_per_second
     return OneWayCost(
-        forward=join.traffic(join.source_distinct * join.keys.source_bytes, requests),
-        backward=join.traffic(backward, requests + expired),
+        forward=join.traffic(join.source_distinct * join.keys.source_bytes, requests, (1, requests)),
+        backward=join.traffic(backward, requests + expired, (1, expired), (columns, new + old)),
         trips=2,
         copy_bytes=copied * join.stored.row_bytes,
-        work=work,
+        work=Work(probing, fetched_rows / join.interval_seconds),
     )
 
 
@@ -177,15 +220,18 @@ def fetch_by_copied_keys(join: OneWayJoin) -> OneWayCost:
     Later rows of a value that was fetched are sent as they arrive, until the value has no rows left.
     """
     keys, stored = join.keys, join.stored
-    requested_value = join.reuse.started_in_batch * join.reuse.entry_probed_share
-    requested, requests = keys.common_values * requested_value, _any_value(join, requested_value)
-    fetched_rows = join.stored_rows * _common_share(join) * join.reuse.entry_probed_share
+    requested = join.common_values(_requested)
+    requests = join.any_value(lambda one: _requested(join.reuse(one)))
+    fetched_rows = join.stored_rows * join.stored_share(lambda reuse: reuse.entry_probed_share)
+    pushed = join.any_value(lambda one: join.reuse(one).stored_in_batch * join.reuse(one).entry_probed_share)
     updates = _key_updates(join)
-    copied = join.stored_rows * _common_share(join) * join.reuse.fetched_row_batches
+    copied = join.stored_rows * join.stored_share(lambda reuse: reuse.fetched_row_batches)
     written = (fetched_rows + _new_entries(join)) / join.interval_seconds
+    sent, messages = updates.batch_bytes + fetched_rows * stored.row_bytes, updates.batch_messages + requests
+    parts = ((COUNTED_COLUMNS, updates.batch_messages), (stored.columns, pushed + requests))
     return OneWayCost(
-        forward=join.traffic(requested * keys.stored_bytes, requests),
-        backward=join.traffic(updates.batch_bytes + fetched_rows * stored.row_bytes, updates.batch_messages + requests),
+        forward=join.traffic(requested * keys.stored_bytes, requests, (1, requests)),
+        backward=join.traffic(sent, messages, *parts),
         trips=3,
         copy_bytes=_copied_keys(join) + copied * stored.row_bytes,
         work=Work(join.source.rows_per_second + requested / join.interval_seconds, written),
@@ -194,12 +240,13 @@ def fetch_by_copied_keys(join: OneWayJoin) -> OneWayCost:
 
 def send_by_copied_keys(join: OneWayJoin) -> OneWayCost:
     """SM-D1: the source has the retained values and their counts, and sends the probing rows that match."""
-    matching = join.source_rows * join.matching_source_share
+    matching, batches = join.source_rows * join.matching_source_share, _matching_batches(join)
     updates = _key_updates(join)
     rate = join.source.rows_per_second
+    counts = (COUNTED_COLUMNS, updates.batch_messages)
     return OneWayCost(
-        forward=join.traffic(matching * join.source.row_bytes, _matching_batches(join)),
-        backward=join.traffic(updates.batch_bytes, updates.batch_messages),
+        forward=join.traffic(matching * join.source.row_bytes, batches, (join.source.columns, batches)),
+        backward=join.traffic(updates.batch_bytes, updates.batch_messages, counts),
         trips=2,
         copy_bytes=_copied_keys(join),
         work=Work(rate + rate * join.matching_source_share, _new_entries(join) / join.interval_seconds),
@@ -208,14 +255,15 @@ def send_by_copied_keys(join: OneWayJoin) -> OneWayCost:
 
 def send_by_keys(join: OneWayJoin) -> OneWayCost:
     """SM-D2: the values of a batch are sent, those that match come back, then the probing rows with them are sent."""
-    key_bytes, distinct = join.keys.source_bytes, join.source_distinct
-    requests = _at_least_one(join.source_rows)
+    key_bytes, distinct, matching_distinct = join.keys.source_bytes, join.source_distinct, join.matching_distinct
+    requests, batches = _at_least_one(join.source_rows), _matching_batches(join)
     matching = join.source_rows * join.matching_source_share
     forward = distinct * key_bytes + matching * join.source.row_bytes
-    probing = distinct * (1 + join.matching_source_share) / join.interval_seconds
+    probing = (distinct + matching_distinct) / join.interval_seconds
+    parts = ((1, requests), (join.source.columns, batches))
     return OneWayCost(
-        forward=join.traffic(forward, requests + _matching_batches(join)),
-        backward=join.traffic(distinct * join.matching_source_share * key_bytes, requests),
+        forward=join.traffic(forward, requests + batches, *parts),
+        backward=join.traffic(matching_distinct * key_bytes, requests, (1, batches)),
         trips=3,
         copy_bytes=0.0,
         work=Work(probing + join.source.rows_per_second * join.matching_source_share),
@@ -242,9 +290,10 @@ class _KeyUpdates:
 
 def _key_updates(join: OneWayJoin) -> _KeyUpdates:
     """A message if a count changed. Rows of a value arrive and expire independently, with the same mean."""
-    values = join.keys.stored_values
-    unchanged = _as_many(join.stored_rows / values)
-    return _KeyUpdates(values * (1 - unchanged) * (join.keys.stored_bytes + COUNT_BYTES), 1 - unchanged**values)
+    entry = join.keys.stored_bytes + COUNT_BYTES
+    unchanged = [(one.values, _as_many(join.stored_rows * one.stored_share / one.values)) for one in join.classes]
+    changed = sum(values * (1 - share) for values, share in unchanged)
+    return _KeyUpdates(changed * entry, 1 - math.prod(share**values for values, share in unchanged))
 
 
 def _as_many(mean: float) -> float:
@@ -254,9 +303,14 @@ def _as_many(mean: float) -> float:
     return math.exp(-2 * mean) * float(np.i0(2 * mean))
 
 
+def _requested(reuse: KeyReuse) -> float:
+    """The probability that the rows of a value are requested in a batch."""
+    return reuse.started_in_batch * reuse.entry_probed_share
+
+
 def _new_entries(join: OneWayJoin) -> float:
     """The values of a batch of stored rows that no retained row has."""
-    return join.keys.stored_values * join.reuse.started_in_batch
+    return sum(one.values * join.reuse(one).started_in_batch for one in join.classes)
 
 
 def _copied_keys(join: OneWayJoin) -> float:
@@ -265,27 +319,7 @@ def _copied_keys(join: OneWayJoin) -> float:
 
 def _matching_batches(join: OneWayJoin) -> float:
     """The probability that a batch has a probing row whose value is among the retained ones."""
-    keys = join.keys
-    probed = _at_least_one(join.source_rows / keys.source_values)
-    return _any_value(join, probed * _at_least_one(join.retained_rows / keys.stored_values))
-
-
-def _any_value(join: OneWayJoin, of_one: float) -> float:
-    """The probability that something happens in a batch to any common value, if to each of them with `of_one`.
-
-    Rows of different values arrive independently, so what happens to the values is independent too.
-    """
-    return float(1 - (1 - of_one) ** join.keys.common_values)
-
-
-def _common_share(join: OneWayJoin) -> float:
-    """The share of stored rows whose value the source has at all (f_21 of the paper)."""
-    return join.keys.common_values / join.keys.stored_values
-
-
-def _distinct(values: float, rows: float) -> float:
-    """The expected number of distinct values of so many rows, each with any of `values`."""
-    return values * _at_least_one(rows / values)
+    return join.any_value(lambda one: join.probed(one) * join.present(one))
 
 
 def _at_least_one(mean: float) -> float:

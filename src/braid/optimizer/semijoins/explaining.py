@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from braid.optimizer.semijoins.choice import SiteSettings, cost_model, described, named_plan
 from braid.optimizer.semijoins.copies import copies_of
-from braid.optimizer.semijoins.costs import OneWayCost
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.observed import statistics_of
-from braid.optimizer.semijoins.search import CostModel, plan_seconds
-from braid.optimizer.semijoins.statistics import joined
+from braid.optimizer.semijoins.search import CostModel
+from braid.optimizer.semijoins.shared_costs import shared_plan_seconds, shipments
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.plan.sites import Copy, SiteSequence
@@ -30,7 +29,7 @@ def describe_sites(
 ) -> tuple[str, ...]:
     """The sequences of a join between sites, and what the cost model expects of them."""
     graph, model = statistics_of(plan, layout, manifest), cost_model(plan, settings)
-    seconds = plan_seconds(model, graph, named_plan(plan, sequences))
+    seconds = shared_plan_seconds(model, graph, named_plan(plan, sequences))
     known = manifest.sites is not None and bool(manifest.sites.observed)
     source = "observed statistics" if known else "guesses, until rows were seen"
     lines = [
@@ -52,23 +51,13 @@ def _contents(plan: JoinPlan, copy: Copy) -> str:
 
 
 def _traffic(model: CostModel, graph: JoinGraph, plan: JoinPlan, sequences: Sequence[SiteSequence]) -> list[str]:
-    """The bytes and messages a second that are expected on each link, by direction."""
+    """The bytes and messages a second that are expected on each link, by direction, with framing."""
     found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for sequence in named_plan(plan, sequences).sequences:
-        source = graph.stream(sequence.head)
-        for step in sequence.steps:
-            stored = graph.stream(step.stream)
-            if source.site != stored.site:
-                cost: OneWayCost = model.cost(step.algorithm, source, stored)
-                for pair, traffic in (
-                    ((source.site, stored.site), cost.forward),
-                    ((stored.site, source.site), cost.backward),
-                ):
-                    found[pair][0] += traffic.bytes_per_second
-                    found[pair][1] += traffic.messages_per_second
-            source = joined(source, stored, source.site if step.algorithm.at_source else stored.site)
+    for one in shipments(model, graph, named_plan(plan, sequences)):
+        found[one.source, one.target][0] += one.traffic.bytes_per_second + one.traffic.framing_per_second
+        found[one.source, one.target][1] += one.traffic.messages_per_second
     return [
-        f"{one} -> {other}: expected {size:,.0f} bytes and {messages:.3g} messages a second"
-        for (one, other), (size, messages) in sorted(found.items())
+        f"{source} -> {target}: expected {size:,.0f} bytes and {messages:.3g} messages a second"
+        for (source, target), (size, messages) in sorted(found.items())
         if messages
     ]

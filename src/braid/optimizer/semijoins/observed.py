@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.reduction import reduction_of
-from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics
+from braid.optimizer.semijoins.statistics import FrequentValue, JoinAttribute, StreamStatistics
 from braid.plan.join import JoinPlan
 from braid.plan.layout import Layout
 from braid.state.manifest import Fanout, Manifest
+from braid.state.observed.samples import KeyCounts
 from braid.state.site_state import StreamObservation
 
 # A partial tuple has 64 bits for each key part or column.
@@ -27,6 +29,8 @@ FIRST_WINDOW_SECONDS = 60.0
 DECAY = 0.9
 LEAST_PROBES = 100.0
 MOST_VALUES = 1e12
+# Shares of fewer rows are mostly chance.
+LEAST_KEY_ROWS = 100.0
 
 
 def observed_after(
@@ -47,16 +51,17 @@ def statistics_of(plan: JoinPlan, layout: Layout, manifest: Manifest) -> JoinGra
     attributes: list[list[JoinAttribute]] = [[] for _ in names]
     for part in plan.parts:
         for stream in sorted(part.streams):
-            values = _distinct_values(observed.get(stream), part.number)
-            attributes[stream].append(JoinAttribute(f"part {part.number}", values, VALUE_BYTES))
+            seen = manifest.key_counts[stream] if part.number == plan.common_part and manifest.key_counts else None
+            values, frequent = _observed_values(observed.get(stream), part.number, seen or KeyCounts())
+            attributes[stream].append(JoinAttribute(f"part {part.number}", values, VALUE_BYTES, frequent))
     described = [_stream(plan, layout, manifest, n, observed.get(n)) for n in range(len(names))]
     for pair in _pairs_without_keys(plan):
         values = _compared_values(manifest.fanouts, described, pair)
         for stream in pair:
             attributes[stream].append(JoinAttribute(f"{names[pair[0]]} and {names[pair[1]]}", values, VALUE_BYTES))
     streams = tuple(
-        StreamStatistics(one.name, one.site, one.rows_per_second, one.row_bytes, one.window_seconds, tuple(own))
-        for one, own in zip(described, attributes, strict=True)
+        replace(one, attributes=tuple(own), columns=len(plan.streams[number].columns))
+        for number, (one, own) in enumerate(zip(described, attributes, strict=True))
     )
     return JoinGraph(streams, _edges(plan))
 
@@ -75,10 +80,28 @@ def distinct_of(rows: float, distinct: float) -> float:
     return math.sqrt(low * high)
 
 
-def _distinct_values(observed: StreamObservation | None, part: int) -> float:
+def frequent_values(seen: KeyCounts, distinct: float) -> tuple[FrequentValue, ...]:
+    """The keys that have clearly more rows than one of so many equally frequent values, and their shares of all rows.
+
+    Keys are counted in a sample, and only where they came several times: a key with fewer rows may have been missed.
+    """
+    if seen.rows < LEAST_KEY_ROWS:
+        return ()
+    shares = ((key.key, min(1.0, key.rows / seen.rows)) for key in seen.keys)
+    return tuple(FrequentValue(key, share) for key, share in shares if share > 1 / distinct)[: int(distinct)]
+
+
+def _observed_values(
+    observed: StreamObservation | None, part: int, seen: KeyCounts
+) -> tuple[float, tuple[FrequentValue, ...]]:
+    """How many values a key part has, and which are frequent; the others are taken as equally frequent."""
     if observed is None or observed.steps == 0 or part >= len(observed.distinct):
-        return FIRST_VALUES
-    return max(1.0, distinct_of(observed.rows / observed.steps, observed.distinct[part] / observed.steps))
+        return FIRST_VALUES, ()
+    rows, distinct = observed.rows / observed.steps, observed.distinct[part] / observed.steps
+    frequent = frequent_values(seen, max(1.0, distinct_of(rows, distinct)))
+    share = sum(one.share for one in frequent)
+    others = distinct_of(rows * (1 - share), distinct - len(frequent)) if share < 1 else 0.0
+    return max(1.0, len(frequent) + others if frequent else distinct_of(rows, distinct)), frequent
 
 
 def _stream(

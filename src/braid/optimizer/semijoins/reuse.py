@@ -30,6 +30,16 @@ class KeyReuse:
         return self._batches_after_probe(1.0)
 
     @property
+    def waiting_share(self) -> float:
+        """The probability that a value has rows of earlier batches that no batch has probed: x a / (1 - x (1 - a)).
+
+        Going back, each batch either stored the value, was probed before that, or neither. That rows expire is left
+        out: a value that is not probed for so long is rare.
+        """
+        kept = self.not_probed_in_batch * (1 - self.stored_in_batch)
+        return self.not_probed_in_batch * self.stored_in_batch / (1 - kept) if kept < 1 else 0.0
+
+    @property
     def started_in_batch(self) -> float:
         """The probability that a value starts an entry in a batch: a (1 - a)^N."""
         return self.stored_in_batch * self._not_stored_while_retained

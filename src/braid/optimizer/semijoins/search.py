@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from braid.optimizer.semijoins.costs import OneWayCost, OneWayJoin, one_way_cost
+from braid.optimizer.semijoins.framing import NO_FRAMING, Framing
+from braid.optimizer.semijoins.intermediate_results import joined
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.network import Network
 from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, SemijoinPlan
-from braid.optimizer.semijoins.statistics import StreamStatistics, joined
+from braid.optimizer.semijoins.statistics import StreamStatistics
 from braid.optimizer.sequences import ROW_SECONDS
 from braid.plan.sites import Algorithm
 
@@ -28,16 +30,17 @@ class CostModel:
     """What steps cost: on the links of `network`, every `interval_seconds`.
 
     `allowed` says by which algorithms joined streams may look up another. `row_seconds` is the time of looking up a
-    row, or of writing it to a copy.
+    row, or of writing it to a copy. `framing` is what messages have beyond their payload.
     """
 
     network: Network
     interval_seconds: float
     row_seconds: float = ROW_SECONDS
     allowed: Allowed = lambda joined, stream: tuple(Algorithm)
+    framing: Framing = NO_FRAMING
 
     def cost(self, algorithm: Algorithm, source: StreamStatistics, stored: StreamStatistics) -> OneWayCost:
-        return one_way_cost(algorithm, OneWayJoin(source, stored, self.interval_seconds))
+        return one_way_cost(algorithm, OneWayJoin(source, stored, self.interval_seconds, self.framing))
 
     def seconds(self, algorithm: Algorithm, source: StreamStatistics, stored: StreamStatistics) -> float:
         """The seconds a second of one step."""

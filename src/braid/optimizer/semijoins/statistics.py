@@ -1,34 +1,52 @@
 """What the cost of a join between sites depends on: rates, sizes, windows and distinct join values of the streams.
 
 Join attributes are classes of columns that are equal in every result. Their values are taken as uniformly distributed,
-and of two streams the one with fewer values is taken to have only values of the other. An intermediate result is
-described like a stream, so that the next join can start from it.
+but for those that were observed to be frequent, and of two streams the one with fewer values is taken to have only
+values of the other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.errors import StrategyError
+
+# Of a stream of which nothing else is known: a time, a key and a value.
+FIRST_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class FrequentValue:
+    """A value by its 64-bit key, and the share of a stream's rows that have it."""
+
+    key: int
+    share: float
 
 
 @dataclass(frozen=True)
 class JoinAttribute:
     """One join attribute of a stream: how many distinct values arrive in it, and the bytes of a value.
 
-    The selectivity factor of the paper, f, is `1 / distinct_values`.
+    The selectivity factor of the paper, f, is `1 / distinct_values`. The `frequent` values are among the distinct ones;
+    the others are equally frequent.
     """
 
     name: str
     distinct_values: float
     value_bytes: float
+    frequent: tuple[FrequentValue, ...] = ()
 
     def __post_init__(self) -> None:
-        """A stream has at least one value of each of its attributes."""
-        _require(f"The distinct values of {self.name}", self.distinct_values, at_least=1.0)
+        """A stream has at least one value of each of its attributes, and no fewer than its frequent ones."""
+        _require(f"The distinct values of {self.name}", self.distinct_values, at_least=max(1.0, len(self.frequent)))
         _require(f"The bytes of a value of {self.name}", self.value_bytes)
+
+    @property
+    def rest_share(self) -> float:
+        """The share of rows with one value that is not frequent."""
+        others = self.distinct_values - len(self.frequent)
+        return max(0.0, 1 - sum(one.share for one in self.frequent)) / others if others > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,7 @@ class StreamStatistics:
     """A stream, or an intermediate result, at the site where its rows arise.
 
     `window_seconds` is how long a row can be found by rows of other streams. A window of n rows lasts n over the rate.
+    `columns` are those that a message of its rows has.
     """
 
     name: str
@@ -44,6 +63,7 @@ class StreamStatistics:
     row_bytes: float
     window_seconds: float
     attributes: tuple[JoinAttribute, ...]
+    columns: int = FIRST_COLUMNS
 
     def __post_init__(self) -> None:
         """Rates, sizes and windows are finite and not negative; attributes are named once."""
@@ -98,32 +118,6 @@ def join_keys(source: StreamStatistics, stored: StreamStatistics) -> JoinKeys:
         source_bytes=sum(mine.value_bytes for mine, _ in pairs),
         stored_bytes=sum(other.value_bytes for _, other in pairs),
     )
-
-
-def joined(source: StreamStatistics, stored: StreamStatistics, site: str) -> StreamStatistics:
-    """The intermediate result of a one-way join, produced at `site`.
-
-    It has the columns of both, a row for each match, and only values that both have. It is stored nowhere, so it has
-    no window.
-    """
-    matches = stored.window_rows * join_keys(source, stored).selectivity
-    return StreamStatistics(
-        name=f"{source.name}, {stored.name}",
-        site=site,
-        rows_per_second=source.rows_per_second * matches,
-        row_bytes=source.row_bytes + stored.row_bytes,
-        window_seconds=0.0,
-        attributes=_fewer_values(source.attributes, stored.attributes),
-    )
-
-
-def _fewer_values(first: Sequence[JoinAttribute], second: Sequence[JoinAttribute]) -> tuple[JoinAttribute, ...]:
-    found: dict[str, JoinAttribute] = {}
-    for attribute in (*first, *second):
-        known = found.get(attribute.name)
-        if known is None or attribute.distinct_values < known.distinct_values:
-            found[attribute.name] = attribute
-    return tuple(found[name] for name in sorted(found))
 
 
 def _require(what: str, value: float, at_least: float = 0.0) -> None:

@@ -9,7 +9,8 @@ import random
 import pytest
 
 from braid.errors import StrategyError
-from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics, join_keys, joined
+from braid.optimizer.semijoins.intermediate_results import joined
+from braid.optimizer.semijoins.statistics import JoinAttribute, StreamStatistics, join_keys
 
 
 def stream(name: str, rate: float, **values: float) -> StreamStatistics:
