@@ -10,6 +10,7 @@ from experiments.semijoin.optimizers import OPTIMIZERS
 from experiments.semijoin.parameters import PARAMETERS
 from experiments.semijoin.size import SIZES
 from experiments.semijoin.wide import WIDE
+from experiments.semijoin.wire import WIRE
 
 TITLE = "Joins between distant sites: the paper's claims, measured here"
 OPENING = """
@@ -36,6 +37,6 @@ NOT_MEASURED: dict[str, str] = {
     "Table 1": "Notation.",
     "Table 4": "Notation.",
 }
-EXPERIMENTS: tuple[Experiment, ...] = (PARAMETERS, CHOICE, OPTIMIZERS, EXECUTED, FLIGHTS, WIDE)
+EXPERIMENTS: tuple[Experiment, ...] = (PARAMETERS, CHOICE, OPTIMIZERS, EXECUTED, FLIGHTS, WIDE, WIRE)
 
 __all__ = ["EXPERIMENTS", "NOT_MEASURED", "OPENING", "PAPER", "SIZES", "TITLE"]

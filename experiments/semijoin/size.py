@@ -24,6 +24,7 @@ class Size:
     executed: int
     executed_batches: int
     flight_batches: int
+    wire_batches: int
 
 
 SIZES = {
@@ -40,6 +41,7 @@ SIZES = {
         executed=1,
         executed_batches=4,
         flight_batches=3,
+        wire_batches=2,
     ),
     "full": Size(
         name="full",
@@ -51,8 +53,9 @@ SIZES = {
         simulated_settings=200,
         simulated_batches=40,
         queries=100,
-        executed=100,
+        executed=60,
         executed_batches=10,
         flight_batches=8,
+        wire_batches=6,
     ),
 }

@@ -20,11 +20,10 @@ from typing import Self
 import psutil
 import pyspark
 
-PREFIX = "braid"
+NAME = "braid"
 NETWORK = "10.77.0"
-DRIVER = f"{NETWORK}.1"
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
-ADDRESS = re.compile(rf"spark://{re.escape(DRIVER)}:\d+")
+ADDRESS = re.compile(r"spark://[\d.]+:\d+")
 START_SECONDS = 180.0
 POLL_SECONDS = 0.05
 # A bucket as large as what the link carries in some ten milliseconds: TCP needs bursts of several segments.
@@ -37,7 +36,7 @@ def why_not() -> str | None:
     """Why no wide-area network can be made here; None if it can."""
     if not (shutil.which("ip") and shutil.which("tc")):
         return "the commands ip and tc are missing (Debian: iproute2)"
-    probe = f"{PREFIX}-probe"
+    probe = f"{NAME}-probe-{os.getpid()}"
     try:
         _run("ip", "netns", "add", probe)
         _run("ip", "netns", "delete", probe)
@@ -47,13 +46,26 @@ def why_not() -> str | None:
 
 
 class WideArea:
-    """Sites with links of some rate, a master and a worker for each site; everything is removed at the end."""
+    """Sites with links of some rate, a master and a worker for each site; everything is removed at the end.
 
-    def __init__(self, place: Path, sites: Sequence[str], rate: str = "50mbit", cores: int = 1) -> None:
+    Two of them on one machine need different names, networks (the first three numbers of addresses) and sites.
+    """
+
+    def __init__(
+        self,
+        place: Path,
+        sites: Sequence[str],
+        rate: str = "50mbit",
+        cores: int = 1,
+        name: str = NAME,
+        network: str = NETWORK,
+    ) -> None:
         self._place = place
+        self._name = name
+        self._driver = f"{network}.1"
         self._rate = rate
         self._cores = cores
-        self.hosts = {name: f"{NETWORK}.{10 + number}" for number, name in enumerate(sites)}
+        self.hosts = {site: f"{network}.{10 + number}" for number, site in enumerate(sites)}
         self._processes: list[subprocess.Popen[bytes]] = []
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
         self.address = ""
@@ -89,19 +101,23 @@ class WideArea:
 
     def sent_bytes(self, site: str) -> int:
         """The bytes that a site's interface has sent, as the kernel counts them."""
-        found = _run("ip", "netns", "exec", _space(site), "cat", f"/sys/class/net/{_inside(site)}/statistics/tx_bytes")
+        found = _run(
+            "ip", "netns", "exec", self._space(site), "cat", f"/sys/class/net/{_inside(site)}/statistics/tx_bytes"
+        )
         return int(found)
 
     def received_bytes(self, site: str) -> int:
-        found = _run("ip", "netns", "exec", _space(site), "cat", f"/sys/class/net/{_inside(site)}/statistics/rx_bytes")
+        found = _run(
+            "ip", "netns", "exec", self._space(site), "cat", f"/sys/class/net/{_inside(site)}/statistics/rx_bytes"
+        )
         return int(found)
 
     def settings(self) -> dict[str, str]:
         """How a session reaches the cluster; shuffles are not compressed, so that what is sent is what is counted."""
         return {
             "spark.master": self.address,
-            "spark.driver.host": DRIVER,
-            "spark.driver.bindAddress": DRIVER,
+            "spark.driver.host": self._driver,
+            "spark.driver.bindAddress": self._driver,
             "spark.executor.memory": "600m",
             "spark.shuffle.compress": "false",
             "spark.shuffle.spill.compress": "false",
@@ -111,12 +127,12 @@ class WideArea:
         }
 
     def _connect(self) -> None:
-        bridge = f"{PREFIX}-br"
+        bridge = f"{self._name}-br"
         _run("ip", "link", "add", bridge, "type", "bridge")
-        _run("ip", "address", "add", f"{DRIVER}/24", "dev", bridge)
+        _run("ip", "address", "add", f"{self._driver}/24", "dev", bridge)
         _run("ip", "link", "set", bridge, "up")
         for site, address in self.hosts.items():
-            space, inside, outside = _space(site), _inside(site), _outside(site)
+            space, inside, outside = self._space(site), _inside(site), _outside(site)
             _run("ip", "netns", "add", space)
             _run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", space)
             _run("ip", "link", "set", outside, "master", bridge, "up")
@@ -129,7 +145,7 @@ class WideArea:
             _run("tc", "-n", space, "qdisc", "add", "dev", inside, *limit)
 
     def _start_cluster(self) -> None:
-        master = self._start("master", (), DRIVER, MASTER)
+        master = self._start("master", (), self._driver, MASTER)
         _wait(lambda: "Starting Spark master at" in master.read_text(errors="replace"), "the master")
         found = ADDRESS.search(master.read_text(errors="replace"))
         assert found is not None, master.read_text(errors="replace")
@@ -137,7 +153,7 @@ class WideArea:
         resources = ("--cores", str(self._cores), "--memory", WORKER_MEMORY)
         logs = []
         for site, host in self.hosts.items():
-            inside = ("ip", "netns", "exec", _space(site))
+            inside = ("ip", "netns", "exec", self._space(site))
             work = ("--work-dir", str(self._place / site))
             logs.append(self._start(site, inside, host, WORKER, self.address, *resources, *work))
             self._workers[site] = self._processes[-1]
@@ -168,19 +184,18 @@ class WideArea:
             )
         return log
 
+    def _space(self, site: str) -> str:
+        return f"{self._name}-{site}"
+
     def _remove(self) -> None:
         """Remove what an earlier network of the same names has left."""
         for site in self.hosts:
             with suppress(subprocess.CalledProcessError):
                 _run("ip", "link", "delete", _outside(site))
             with suppress(subprocess.CalledProcessError):
-                _run("ip", "netns", "delete", _space(site))
+                _run("ip", "netns", "delete", self._space(site))
         with suppress(subprocess.CalledProcessError):
-            _run("ip", "link", "delete", f"{PREFIX}-br")
-
-
-def _space(site: str) -> str:
-    return f"{PREFIX}-{site}"
+            _run("ip", "link", "delete", f"{self._name}-br")
 
 
 def _inside(site: str) -> str:

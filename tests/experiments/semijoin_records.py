@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.claims import Measured
 from experiments.experiment import plain
-from experiments.semijoin import choice, executed, optimizers, parameters, wide
+from experiments.semijoin import choice, executed, optimizers, parameters, wide, wire
 from experiments.semijoin.flight_records import MONTHS
 from experiments.semijoin.one_way import AT_SOURCE, NAMES, SIMPLE
 
@@ -107,6 +107,21 @@ def wide_record() -> Measured:
     return found
 
 
+def wire_record() -> Measured:
+    def run(sent: int) -> Measured:
+        return {
+            "wire": 1_000_000 + round(1.04 * sent),
+            "bytes": 200_000 + sent,
+            "ingestBytes": 0,
+            "messages": 12,
+            "results": 300,
+            "seconds": 9.0,
+        }
+
+    runs = {name: {"empty": run(0), "full": run(60_000_000)} for name in wire.ALGORITHMS}
+    return {"runs": runs, "expected": 300}
+
+
 RECORDS: dict[str, Callable[[], Measured]] = {
     "parameters": parameters_record,
     "choice": choice_record,
@@ -114,6 +129,7 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     "executed": executed_record,
     "flights": flights_record,
     "wide": wide_record,
+    "wire": wire_record,
 }
 
 

@@ -91,6 +91,13 @@ def sending(case: str, name: str) -> Contradict:
     return change
 
 
+def on_the_wire(what: str, value: int) -> Contradict:
+    def change(measured: Measured) -> None:
+        measured["runs"]["SP-D"]["full"][what] = value
+
+    return change
+
+
 CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
     "parameters": {
         "groups a": taking("a", AT_DESTINATION[:1], 9.0),
@@ -136,6 +143,7 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "results": flying("results", [3, 5]),
     },
     "wide": {case: sending(case, names[-1]) for case, (_, names) in wide.FULL_ROWS.items()},
+    "wire": {"wire": on_the_wire("wire", 69_000_000), "results": on_the_wire("results", 299)},
 }
 CASES = [(name, claim) for name, by_claim in CONTRADICTIONS.items() for claim in by_claim]
 
@@ -167,3 +175,12 @@ def test_queries_that_differ_much_decide_nothing_of_their_mean() -> None:
 
 def test_names_of_algorithms_are_all_in_one_group() -> None:
     assert sorted((*AT_SOURCE, *AT_DESTINATION)) == sorted(NAMES)
+
+
+def test_few_bytes_on_the_wire_decide_nothing_and_neither_does_a_machine_without_namespaces() -> None:
+    claim = claim_in(semijoin.EXPERIMENTS, "wire", "wire")
+    measured = record("wire")
+    measured["runs"]["SP-D"]["full"] |= {"wire": 11_400_000, "bytes": 10_200_000}
+    assert claim.judge(measured).holds is None
+    skipped = claim.judge({"skipped": "no namespaces", "runs": {}})
+    assert (skipped.holds, skipped.here) == (None, "not measured: no namespaces")
