@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Size:
     """Seconds of event time that are counted after windows have filled, settings and queries of each kind.
 
-    Of the values along an axis one in `every` is run, from the first on.
+    Of the values along an axis one in `every` is run, from the first on. `wire_rows` are those of a batch of a stream on
+    the cluster.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Size:
     executed: int
     executed_batches: int
     flight_batches: int
-    wire_batches: int
+    wire_rows: int
 
 
 SIZES = {
@@ -41,7 +42,7 @@ SIZES = {
         executed=1,
         executed_batches=4,
         flight_batches=3,
-        wire_batches=2,
+        wire_rows=1000,
     ),
     "full": Size(
         name="full",
@@ -56,6 +57,6 @@ SIZES = {
         executed=60,
         executed_batches=10,
         flight_batches=8,
-        wire_batches=6,
+        wire_rows=12_500,
     ),
 }

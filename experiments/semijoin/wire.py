@@ -20,7 +20,7 @@ from experiments.experiment import Experiment, Settings, Table
 from experiments.semijoin import wire_job
 from experiments.semijoin.size import Size
 from experiments.semijoin.wide_area import WideArea, why_not
-from experiments.semijoin.wire_job import PARTNERS, ROWS, TEXT_BYTES, write_input
+from experiments.semijoin.wire_job import BATCHES, PARTNERS, TEXT_BYTES, write_input
 
 SITES = ("east", "west")
 NAME, NETWORK = "wire", "10.78.0"
@@ -46,14 +46,14 @@ def measure(size: Size) -> Measured:
     with tempfile.TemporaryDirectory(prefix="braid-wire-") as directory:
         place = Path(directory)
         for name, text_bytes in (("empty", 0), ("full", TEXT_BYTES)):
-            write_input(place / "input" / name, size.wire_batches, text_bytes)
+            write_input(place / "input" / name, size.wire_rows, text_bytes)
         rate = f"{RATE_MBPS}mbit"
         with WideArea(place / "cluster", SITES, rate, name=NAME, network=NETWORK) as network:
             runs = _follow(network, place)
     found: Measured = {name: {} for name in ALGORITHMS}
     for (algorithm, given), one in list(zip(RUNS, runs, strict=True))[UNCOUNTED:]:
         found[algorithm][given] = one
-    return {"runs": found, "expected": size.wire_batches * ROWS // PARTNERS}
+    return {"runs": found, "expected": BATCHES * size.wire_rows // PARTNERS}
 
 
 def _follow(network: WideArea, place: Path) -> list[Measured]:
@@ -134,7 +134,7 @@ CLAIMS = (
 def describe(measured: Measured, settings: Settings) -> str:
     return (
         "Measured on a Spark cluster: a network namespace with a worker for each of two sites, links limited to "
-        f"{RATE_MBPS} Mbps by the kernel (`tc tbf`), {settings['size.wire_batches']} batches of {ROWS:,} rows of both "
+        f"{RATE_MBPS} Mbps by the kernel (`tc tbf`), {BATCHES} batches of {settings['size.wire_rows']:,} rows of both "
         f"streams with texts of {TEXT_BYTES:,} bytes, of which one in {PARTNERS} has a partner. Bytes on the wire are "
         "those that the interfaces of both sites have sent, with the headers of the network and whatever Spark says to "
         "its driver; the engine counts its messages and the rows on their way from a reader to their site. Every run "
