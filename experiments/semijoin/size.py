@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Size:
     """Seconds of event time that are counted after windows have filled, settings and queries of each kind.
 
-    Of the values along an axis one in `every` is run, from the first on. `wire_rows` are those of a batch of a stream on
-    the cluster.
+    Of the values along an axis one in `every` is run, from the first on. `wire_rows` are those of a batch on the
+    cluster.
     """
 
     name: str
@@ -54,7 +54,7 @@ SIZES = {
         simulated_settings=200,
         simulated_batches=40,
         queries=100,
-        executed=60,
+        executed=20,
         executed_batches=10,
         flight_batches=8,
         wire_rows=12_500,
