@@ -15,7 +15,7 @@ from experiments.pictures import Picture, Series
 from experiments.semijoin import engine_runs, executed, flight_records, optimizers
 from experiments.semijoin.choice import WINDOWS
 from experiments.semijoin.engine_runs import joined_plan, run_tables
-from experiments.semijoin.executed import ENGINE_MODEL, SEARCHES, SHARED
+from experiments.semijoin.executed import ENGINE_MODEL, SEARCHES
 from experiments.semijoin.flight_records import MONTHS, RATES, Flights, read_months, records_path
 from experiments.semijoin.one_way import KEY_BYTES, LINK
 from experiments.semijoin.optimizers import INTERVAL_SECONDS, SHAPES, STREAMS
@@ -24,6 +24,11 @@ from experiments.semijoin.size import Size
 TOPOLOGY = "full"
 # The paper's largest difference, at 800 ms.
 MOST_LONGER = 0.25
+GATHERED = (
+    "From 1,200 ms on the best plan joins everything at the site of one stream: the other streams' new rows are sent "
+    "there once, for all heads. Both searches minimize the paper's sum over all heads, which counts these copies for "
+    "every head, and by which the plans differ by 4 %; as they are run, the greedy one ships twice as many copies."
+)
 INTERVAL_US = round(1e6 * INTERVAL_SECONDS)
 
 
@@ -102,7 +107,7 @@ def _not_much_longer(parts: tuple[str, ...], measured: Measured) -> Verdict:
     found = longer(measured, *parts)
     most = max(found, key=found.__getitem__)
     said = f"at most {100 * found[most]:.0f} % more, at {most} ms"
-    return Verdict(said, found[most] < MOST_LONGER, SHARED)
+    return Verdict(said, found[most] < MOST_LONGER, GATHERED)
 
 
 def _same_results(measured: Measured) -> Verdict:
