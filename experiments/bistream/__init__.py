@@ -6,6 +6,7 @@ from experiments.bistream.aggregation import AGGREGATION
 from experiments.bistream.bandwidth import MOVED
 from experiments.bistream.elasticity import FOLLOWING
 from experiments.bistream.latency import LATENCY
+from experiments.bistream.limited import LIMITED
 from experiments.bistream.memory import STORED, VOLUME
 from experiments.bistream.modelled import MODELLED, MODELLED_SUMS
 from experiments.bistream.scaling import GAINS
@@ -34,6 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     BUSIEST,
     MODELLED,
     THROUGHPUT,
+    LIMITED,
     LATENCY,
     FOLLOWING,
     MODELLED_SUMS,
@@ -50,7 +52,6 @@ PAPER = (
 )
 DRAWINGS = "It shows how the system is built; nothing is measured in it."
 NOT_MEASURED: dict[str, str] = {
-    "Figure 8 at 80 and 320 GB": "It shows rates when a unit's memory is exceeded: units have no limit of memory yet.",
     **{f"Figure {number}": DRAWINGS for number in range(1, 6)},
     "Table 1": "It lists notations.",
     "Table 2": "It lists notations.",

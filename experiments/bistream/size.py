@@ -17,7 +17,7 @@ class Size:
     `window_share` is the part of the paper's rates at which rows are counted, `window_rows` those of a step of Figure
         6b, which lasts `ripple_step_seconds`, `elastic_rows` those of a stream and step of Figure 12 at first. What is
         timed on Spark has a scale of its own: `timed_batches` as fast as they are taken, or the first
-    `paced_files` of `files_in_all` on schedule.
+    `paced_files` of `files_in_all` on schedule. `limited_scales` are those of runs with a limit of memory.
     """
 
     name: str
@@ -36,11 +36,16 @@ class Size:
     files_in_all: int
     paced_files: int
     paced_warm_up: int
+    limited_scales: dict[str, float]
     files_per_second: int = 4
 
     def query(self, name: str) -> TpchQuery:
         """A join of streams of equal volume."""
         return _query(name, self.scales[name], EQUAL_VOLUME[name])
+
+    def limited_query(self, name: str) -> TpchQuery:
+        """The same join, of the scale that has a limit of memory."""
+        return _query(name, self.limited_scales[name], EQUAL_VOLUME[name])
 
     def summed_query(self, name: str) -> TpchQuery:
         """A join to add up: Band with all rows of both streams, so that it has results, and with nations."""
@@ -75,6 +80,7 @@ SIZES = {
         files_in_all=60,
         paced_files=8,
         paced_warm_up=2,
+        limited_scales={"q5": 12, "q7": 12, "band": 0.1},
     ),
     "full": Size(
         name="full",
@@ -93,5 +99,6 @@ SIZES = {
         files_in_all=120,
         paced_files=20,
         paced_warm_up=8,
+        limited_scales={"q5": 600, "q7": 600, "band": 2.0},
     ),
 }

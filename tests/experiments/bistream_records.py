@@ -9,6 +9,7 @@ from typing import Any
 from experiments.bistream.bandwidth import RATES
 from experiments.bistream.elasticity import MINUTES as RUN_MINUTES
 from experiments.bistream.elasticity import STEP_SECONDS
+from experiments.bistream.limited import VOLUMES, WAYS
 from experiments.bistream.memory import MORE_UNITS, SQUARES
 from experiments.bistream.modelled import SUMMED
 from experiments.bistream.queries import QUERIES
@@ -99,6 +100,19 @@ def _rates() -> Measured:
     return {q: {s: _rounds(slower[q] * seconds[s]) for s in SETTINGS} for q in QUERIES}
 
 
+def _limited() -> Measured:
+    """A setting whose units have no room is a hundred times as slow."""
+    slow = {("middle", "JM16"): 1.0, ("large", "JM16"): 2.0, ("large", "JB8"): 1.0}
+
+    def runs(volume: str, setting: str, way: str) -> list[Measured]:
+        cpu = slow.get((volume, setting), 0.01) if way == "limited" else 0.01
+        one = {"rows": 100, "cpu": cpu, "seconds": cpu, "fullest": 10, "needed": 18, "device": 0, "results": 5}
+        return [{**one, "reread": 9 if cpu > 0.01 else 0} for _ in ROUNDS]
+
+    volumes = {v: {s: {way: runs(v, s, way) for way in WAYS} for s in SETTINGS} for v in VOLUMES}
+    return {query: {"limit": 10, "volumes": volumes} for query in QUERIES}
+
+
 def _latency() -> Measured:
     late = {"JM16": 0.300, "JB8": 0.302, "JB16": 0.305, "JB16-CR4": 0.299, "JB16-CR8": 0.295}
     five = {"p0": 0.1, "p25": 0.2, "p75": 0.4, "p99": 0.5, "p100": 0.6, "rate": 1000.0}
@@ -124,6 +138,7 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     "busiest": _busiest,
     "modelled": _rates,
     "throughput": _rates,
+    "limited": _limited,
     "latency": _latency,
     "following": _following,
     "modelled_sums": _sums,
@@ -206,6 +221,22 @@ def faster_row(row: str) -> Change:
 LONG, SHORT = [1.0, 1.0], [0.001, 0.001]
 
 
+def _limited_changes(query: str) -> dict[str, Change]:
+    def run(volume: str, setting: str, **figure: Any) -> Change:
+        ((name, value),) = figure.items()
+        return in_rounds(value, query, "volumes", volume, setting, "limited", name)
+
+    return {
+        f"{query} first": run("small", "JB8", reread=1),
+        f"{query} matrix falls": run("middle", "JM16", cpu=0.01),
+        f"{query} gains": run("middle", "JB8", cpu=2.0),
+        f"{query} half leads": run("middle", "JB8", cpu=0.5),
+        f"{query} subgroups lead": run("middle", "JB16-CR8", cpu=0.1),
+        f"{query} half falls": run("large", "JB8", cpu=0.01),
+        f"{query} same results": run("small", "JB8", results=6),
+    }
+
+
 def _rate_changes() -> dict[str, Change]:
     found: dict[str, Change] = {}
     for query in QUERIES:
@@ -255,6 +286,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         **{f"{query} similar": in_rounds(LONG, query, "JB8", "seconds") for query in QUERIES},
         **{f"{query} sooner": in_rounds(LONG, query, "JB16-CR8", "seconds") for query in QUERIES},
     },
+    "limited": {name: change for query in QUERIES for name, change in _limited_changes(query).items()},
     "latency": {
         **{f"{query} similar": in_rounds(0.4, query, "JB8", "p50") for query in QUERIES},
         **{f"{query} sooner": in_rounds(0.4, query, "JB16-CR8", "p50") for query in QUERIES},

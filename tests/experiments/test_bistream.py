@@ -11,7 +11,7 @@ import pytest
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.tpch import generator
 from experiments import bistream, side_by_side
-from experiments.bistream import bandwidth, elasticity, modelled, windows
+from experiments.bistream import bandwidth, elasticity, limited, modelled, windows
 from experiments.bistream.memory import STORED
 from experiments.bistream.models import label, layout_of, model, units_of
 from experiments.bistream.queries import in_steps, paced
@@ -29,6 +29,7 @@ SIZE = replace(
     steps=2,
     elastic_rows=50,
     modelled_batches=2,
+    limited_scales={"q5": 3, "q7": 3, "band": 0.02},
 )
 needs_rows = pytest.mark.skipif(generator() is None, reason="TPC-H's rows need tpchgen-cli, from the extra bench")
 CLAIMS = [(one, claim.name) for one in bistream.EXPERIMENTS for claim in one.claims if not claim.certain]
@@ -158,3 +159,14 @@ def test_every_variant_runs_once_a_round_and_none_always_first() -> None:
 def test_settings_that_the_paper_has_not_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         model(name)
+
+
+@needs_rows
+def test_only_what_has_no_room_is_read_over_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "QUERIES", ("q5",))
+    monkeypatch.setattr(limited, "SETTINGS", ("JM16", "JB16"))
+    measured = limited.measure_limited(SIZE)["q5"]["volumes"]
+    large = {setting: by["limited"][0] for setting, by in measured["large"].items()}
+    assert large["JM16"]["reread"] > large["JB16"]["reread"]
+    assert {by["unlimited"][0]["reread"] for volume in measured.values() for by in volume.values()} == {0}
+    assert len({by[way][0]["results"] for by in measured["large"].values() for way in limited.WAYS}) == 1
