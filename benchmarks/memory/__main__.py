@@ -15,9 +15,9 @@ import sys
 from typing import Any
 
 from benchmarks.memory.cgroups import NoCgroup
-from benchmarks.memory.large import Large, figures, measure
+from benchmarks.memory.large import Large
 from benchmarks.memory.limited import limited
-from benchmarks.memory.measuring import On, sampled
+from benchmarks.memory.measuring import On, sampled, sampled_large
 from benchmarks.memory.scenarios import SCENARIOS, UNITS
 
 MEGABYTE = 1 << 20
@@ -101,12 +101,14 @@ def show_throughput(name: str, limit_mb: int, times: float, rounds: int, scratch
 
 
 def show_large(large: Large, on: On, scratch: str | None) -> None:
-    found = figures(measure(large, on, scratch))
+    found = sampled_large(large, on, scratch)
     print(
         f"{on}: {found['stateRows']:,} rows ({found['stateBytes'] / MEGABYTE:,.0f} MB) in {large.units} units of "
         f"{large.limit / MEGABYTE:,.0f} MB; {found['steps']} steps of {2 * large.rows_a_step:,} rows: median "
         f"{found['median']:.2f} s, p99 {found['p99']:.2f} s ({found['ratio']:.2f} x), most {found['longest']:.2f} s; "
-        f"{found['results']:,} results, kernel's peak {found['peak'] / MEGABYTE:,.0f} MB, "
+        f"of CPU {found['medianCpu']:.2f} and {found['p99Cpu']:.2f} s ({found['ratioCpu']:.2f} x); largest sample "
+        f"{found['largest'] / MEGABYTE:,.0f} MB ({found['share']:.2f} of the limit), {found['per_second']:.0f} "
+        f"samples/s; {found['results']:,} results, kernel's peak {found['peak'] / MEGABYTE:,.0f} MB, "
         f"{found['deviceBytes'] / MEGABYTE:,.0f} MB from devices, {found['majorFaults']:,} major faults"
     )
 

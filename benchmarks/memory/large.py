@@ -6,17 +6,17 @@ tells whether merges and reads stay in bounds.
 
 from __future__ import annotations
 
-import tempfile
+import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.memory.measuring import On
 from braid.optimizer.strategies import Partitioned
 from braid.plan.logical import LogicalPlan
 from braid.plan.memory import MemoryLimit
@@ -24,6 +24,10 @@ from braid.plan.sizes import format_bytes
 from braid.testing import Draft, InlineQuery
 from braid.testing.expressions import equal
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+On = Literal["process", "spark"]
 SLOTS = 2
 # The first steps import modules and fill no blocks.
 WARM = 5
@@ -50,17 +54,16 @@ class Large:
         return Partitioned(units=self.units)
 
 
-def measure(large: Large, on: On, scratch: str | None) -> list[dict[str, Any]]:
-    """The records of all steps."""
-    with tempfile.TemporaryDirectory(dir=scratch) as directory:
-        run = _on_spark if on == "spark" else _in_process
-        return run(large, Path(directory))
+def run(large: Large, on: On, directory: str, ready: Callable[[], None]) -> dict[str, Any]:
+    """The figures of a run in this process; `ready` is called when there is a worker, and no state to speak of."""
+    records = (_on_spark if on == "spark" else _in_process)(large, Path(directory), ready)
+    return {**asdict(large), **figures(records)}
 
 
 def figures(records: list[dict[str, Any]]) -> dict[str, Any]:
     """The median and the 99th percentile of the steps' seconds, and what the last step says."""
-    seconds = [record["seconds"] for record in records[WARM:]]
-    median, high = np.percentile(seconds, [50, 99])
+    seconds, cpu = ([record[what] for record in records[WARM:]] for what in ("seconds", "cpu"))
+    (median, high), (median_cpu, high_cpu) = (np.percentile(one, [50, 99]) for one in (seconds, cpu))
     memory = [record["memory"] for record in records if record["memory"]]
     return {
         "steps": len(records),
@@ -68,6 +71,12 @@ def figures(records: list[dict[str, Any]]) -> dict[str, Any]:
         "p99": float(high),
         "ratio": float(high / median),
         "longest": max(seconds),
+        "medianCpu": float(median_cpu),
+        "p99Cpu": float(high_cpu),
+        "ratioCpu": float(high_cpu / median_cpu),
+        "longestCpu": max(cpu),
+        "stepSeconds": [round(one, 3) for one in seconds],
+        "stepCpu": [round(one, 3) for one in cpu],
         "results": sum(record["numOutputRows"] for record in records),
         "stateRows": records[-1]["stateRows"],
         "stateBytes": records[-1]["stateBytes"],
@@ -89,7 +98,7 @@ def _plan() -> LogicalPlan:
     return draft.on(equal(a["k"], b["k"])).logical_plan()
 
 
-def _in_process(large: Large, place: Path) -> list[dict[str, Any]]:
+def _in_process(large: Large, place: Path, ready: Callable[[], None]) -> list[dict[str, Any]]:
     limits = MemoryLimit(large.limit) if large.limit else None
     query = InlineQuery(
         _plan(),
@@ -103,32 +112,46 @@ def _in_process(large: Large, place: Path) -> list[dict[str, Any]]:
     records = []
     for step in range(large.steps):
         tables = _rows(large, step)
-        began = time.monotonic()
+        began, began_cpu = time.monotonic(), time.process_time()
         record = query.run(step, tables) or {}
-        records.append({**record, "seconds": time.monotonic() - began})
+        records.append({**record, "seconds": time.monotonic() - began, "cpu": time.process_time() - began_cpu})
         _report(records)
+        if step == 0:
+            ready()
     return records
 
 
-def _on_spark(large: Large, place: Path) -> list[dict[str, Any]]:
+def _on_spark(large: Large, place: Path, ready: Callable[[], None]) -> list[dict[str, Any]]:
+    """The workers of a first step, with few rows and the largest limit, are those of the others."""
     from pyspark.sql import SparkSession
 
-    import braid
-    from benchmarks.memory.on_spark import SETTINGS
+    from benchmarks.memory.on_spark import LARGE, SETTINGS
 
-    for name in "ab":
-        (place / name).mkdir()
-    for step in range(large.steps):
-        for name, table in _rows(large, step).items():
-            pq.write_table(table, place / name / f"{step:05d}.parquet")
+    small = Large(100, 1, large.units, LARGE if large.limit else 0)
+    for asked, own in ((small, place / "small"), (large, place / "input")):
+        for step in range(asked.steps):
+            for name, table in _rows(asked, step).items():
+                (own / name).mkdir(parents=True, exist_ok=True)
+                pq.write_table(table, own / name / f"{step:05d}.parquet")
     builder = SparkSession.builder.master(f"local[{SLOTS}]").appName("large")
     for name, value in {**SETTINGS, "spark.local.dir": f"{place}/local"}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    try:
+        _query_on_spark(spark, small, place / "small", place / "first")
+        ready()
+        return _query_on_spark(spark, large, place / "input", place / "main")
+    finally:
+        spark.stop()
+
+
+def _query_on_spark(spark: SparkSession, large: Large, source: Path, place: Path) -> list[dict[str, Any]]:
+    import braid
+
     frames = {
         name: spark.readStream.schema("k bigint, ts timestamp")
         .option("maxFilesPerTrigger", 1)
-        .parquet(str(place / name))
+        .parquet(str(source / name))
         for name in "ab"
     }
     streams = [braid.stream(name, frame, time="ts", window=braid.unbounded) for name, frame in frames.items()]
@@ -137,18 +160,16 @@ def _on_spark(large: Large, place: Path) -> list[dict[str, Any]]:
     writer = query.writeStream.format("parquet").option("checkpointLocation", str(place / "checkpoint"))
     run = writer.trigger(availableNow=True).start(str(place / "out"))
     records: dict[int, dict[str, Any]] = {}
-    try:
-        while True:
-            ended = run.awaitTermination(5)
-            # A run keeps the records of its last hundred steps.
-            for record in run.recentProgress:
-                if record["batchId"] not in records:
-                    records[record["batchId"]] = {**record, "seconds": record["durationMs"]["trigger"] / 1000}
-                    _report(list(records.values()))
-            if ended:
-                return [records[step] for step in sorted(records)]
-    finally:
-        spark.stop()
+    while True:
+        ended = run.awaitTermination(5)
+        # A run keeps the records of its last hundred steps.
+        for record in run.recentProgress:
+            if record["batchId"] not in records:
+                cpu = sum(record["cpuSeconds"].values())
+                records[record["batchId"]] = {**record, "seconds": record["durationMs"]["trigger"] / 1000, "cpu": cpu}
+                _report(list(records.values()))
+        if ended:
+            return [records[step] for step in sorted(records)]
 
 
 def _report(records: list[dict[str, Any]]) -> None:
@@ -157,5 +178,6 @@ def _report(records: list[dict[str, Any]]) -> None:
         print(
             f"step {len(records)}: {last['seconds']:.2f} s, {last['stateRows']:,} rows, {last['stateBlocks']} blocks, "
             f"peak {last['memory'].get('peak', 0) >> 20} MB",
+            file=sys.stderr,  # a parent reads what is printed
             flush=True,
         )

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from benchmarks.memory import in_process
+from benchmarks.memory.large import Large
 from benchmarks.memory.sampling import Sampler, python_workers
 from benchmarks.memory.scenarios import SCENARIOS, steps_for
 
@@ -29,11 +30,25 @@ def sampled(
 ) -> dict[str, Any]:
     """A child's own figures, and its largest sample above idle. A limit of 0 is none; `before` starts the child."""
     steps = steps_for(state_bytes, ROWS_ON_SPARK if on == "spark" else in_process.ROWS)
+    found = sampled_child(on, name, limit, [str(steps)], scratch, before)
+    return {**found, "expected": SCENARIOS[name].expected(found["steps"], found["rows"])}
+
+
+def sampled_large(large: Large, on: On, scratch: str | None = None) -> dict[str, Any]:
+    """The figures of a run with much state, and its samples."""
+    return sampled_child(on, "large", large.limit, [str(large.steps), f"{large.rows} {large.units}"], scratch)
+
+
+def sampled_child(
+    on: On, name: str, limit: int, arguments: Sequence[str], scratch: str | None = None, before: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What a child prints at its end, and the samples of it or of its workers."""
     with tempfile.TemporaryDirectory(dir=scratch) as directory:
-        arguments = [on, name, directory, str(limit), str(steps)]
-        command = [*before, sys.executable, "-m", "benchmarks.memory.child", *arguments]
+        command = [*before, sys.executable, "-m", "benchmarks.memory.child", on, name, directory, str(limit)]
         own = environment(on, limit)
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own) as process:
+        with subprocess.Popen(
+            [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own
+        ) as process:
             if process.stdin is None or process.stdout is None:
                 raise RuntimeError("the child has no pipes")
             if process.stdout.readline().strip() != "ready":
@@ -47,5 +62,4 @@ def sampled(
             if process.returncode:
                 raise RuntimeError(f"the run of {name} ended with {process.returncode}")
     found: dict[str, Any] = json.loads(text)
-    expected = SCENARIOS[name].expected(found["steps"], found["rows"])
-    return {**found, **asdict(samples), "expected": expected, "share": samples.largest / max(1, limit * found["units"])}
+    return {**found, **asdict(samples), "share": samples.largest / max(1, limit * found["units"])}

@@ -1,15 +1,16 @@
 """Samples of what processes hold, as the limit counts it: proportional bytes of files and anonymous bytes, above idle.
 
 The exact sums (`smaps_rollup`) take a process some milliseconds, so they are read only where the resident bytes, which
-take some microseconds and are never less, come near the largest sum so far.
+take some microseconds and are never less, come near the largest sum so far. The sampler goes before what it samples, of
+which there may be more than cores: else it would miss what happens while it waits.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +45,6 @@ class Sampler:
         self._count = 0
         self._gap = 0.0
         self._most = 0
-        with suppress(OSError):  # the processes that are sampled have the same cores
-            os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
 
     def take_idle(self) -> None:
         """Before there is state: what the processes hold now is idle."""
@@ -53,6 +52,10 @@ class Sampler:
 
     def until(self, is_over: Callable[[], bool]) -> Samples:
         """Sample until something is over."""
+        with before_others():
+            return self._until(is_over)
+
+    def _until(self, is_over: Callable[[], bool]) -> Samples:
         began = last = time.monotonic()
         listed, pids = 0.0, self._processes()
         while not is_over():
@@ -74,6 +77,25 @@ class Sampler:
         if upper > READ_ABOVE * self._largest:
             in_use = sum(max(0, exact(pid) - own[1]) for pid, own in zip(pids, idle, strict=True))
             self._largest = max(self._largest, in_use)
+
+
+@contextmanager
+def before_others() -> Iterator[None]:
+    """Run before other processes where that is allowed, also if this one was started to run only when idle.
+
+    What is started afterwards has the policy and the priority from before.
+    """
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, priority)
+            os.sched_setscheduler(0, policy, parameters)
 
 
 def resident(pid: int) -> int:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from benchmarks.memory import cgroups
-from benchmarks.memory.large import WARM, figures
-from benchmarks.memory.measuring import environment
-from benchmarks.memory.sampling import Sampler, descendants, exact, resident
+from benchmarks.memory.large import WARM, Large, figures
+from benchmarks.memory.measuring import environment, sampled_large
+from benchmarks.memory.sampling import Sampler, before_others, descendants, exact, resident
 from benchmarks.memory.scenarios import SCENARIOS, batch, steps_for
 
 STEPS, ROWS = 4, 200
@@ -59,12 +59,28 @@ def test_figures_are_of_the_steps_after_the_first() -> None:
     seconds = [9.0] * WARM + [1.0] * 99 + [3.0]
     memory = {"peak": 7, "deviceBytes": 2, "majorFaults": 1}
     records = [
-        {"seconds": one, "memory": memory, "numOutputRows": 5, "stateRows": 10, "stateBytes": 20} for one in seconds
+        {"seconds": one, "cpu": one / 2, "memory": memory, "numOutputRows": 5, "stateRows": 10, "stateBytes": 20}
+        for one in seconds
     ]
     found = figures(records)
-    assert found["median"] == 1.0
+    assert found["median"] == 2 * found["medianCpu"] == 1.0
+    assert found["ratio"] == found["ratioCpu"]
     assert 1.0 <= found["p99"] <= found["longest"] == 3.0
     assert (found["results"], found["deviceBytes"], found["peak"]) == (5 * len(seconds), 2 * len(seconds), 7)
+
+
+def test_a_large_run_has_the_figures_of_its_steps_and_the_samples_of_its_process() -> None:
+    found = sampled_large(Large(rows=1_200, steps=12, units=4, limit=24 << 20), "process")
+    assert (found["stateRows"], found["steps"], found["units"]) == (2_400, 12, 4)
+    assert len(found["stepCpu"]) == 12 - WARM
+    assert 0 < found["share"] < 1.1
+
+
+def test_the_sampler_goes_before_others_and_what_it_starts_later_does_not() -> None:
+    before = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+    with before_others():
+        assert os.getpriority(os.PRIO_PROCESS, 0) <= before[1]
+    assert (os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)) == before
 
 
 def test_only_a_limited_process_has_another_allocator() -> None:
