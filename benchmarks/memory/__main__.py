@@ -15,9 +15,9 @@ import sys
 from typing import Any
 
 from benchmarks.memory.cgroups import NoCgroup
-from benchmarks.memory.large import Large
+from benchmarks.memory.large import Large, On
 from benchmarks.memory.limited import limited
-from benchmarks.memory.measuring import On, sampled, sampled_large
+from benchmarks.memory.measuring import sampled, sampled_large
 from benchmarks.memory.scenarios import SCENARIOS, UNITS
 
 MEGABYTE = 1 << 20

@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmarks.memory import in_process
 from benchmarks.memory.cgroups import memory_cgroup
-from benchmarks.memory.measuring import ROWS_ON_SPARK, On, environment
+from benchmarks.memory.large import On
+from benchmarks.memory.measuring import ROWS_ON_SPARK, environment
 from benchmarks.memory.scenarios import SCENARIOS, UNITS, steps_for
 
 

@@ -9,14 +9,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from benchmarks.memory import in_process
-from benchmarks.memory.large import Large
+from benchmarks.memory.large import Large, On
 from benchmarks.memory.sampling import Sampler, python_workers
 from benchmarks.memory.scenarios import SCENARIOS, steps_for
 
-On = Literal["process", "spark"]
 ROWS_ON_SPARK = 50_000
 
 

@@ -54,7 +54,7 @@ def measure_victims(size: Size) -> Measured:
             whole = without_limit(run)
             found["none"][name].append(whole)
             for chosen in CHOSEN:
-                one = _pushed(run, int(LIMIT * most_bytes(whole)), chosen, expected_results(run))
+                one = pushed(run, int(LIMIT * most_bytes(whole)), chosen, expected_results(run))
                 found[name][str(LIMIT)][chosen].append(one)
     return found
 
@@ -68,12 +68,13 @@ def measure_windowed(size: Size) -> Measured:
         found["none"].append(whole)
         for chosen in CHOSEN:
             limit = int(WINDOW_LIMIT * max(whole["used_by_time"]))
-            one = _pushed(run, limit, chosen, whole["results"], WINDOW_MINUTES)
+            one = pushed(run, limit, chosen, whole["results"], WINDOW_MINUTES)
             found["mixed"][str(WINDOW_LIMIT)][chosen].append(one)
     return found
 
 
-def _pushed(run: Run, limit: int, chosen: Victims, expected: int, window_minutes: int | None = None) -> Measured:
+def pushed(run: Run, limit: int, chosen: Victims, expected: int, window_minutes: int | None = None) -> Measured:
+    """A run that pushes groups of one kind."""
     settings = MemorySettings(limit, victims=chosen, inactive_after_ms=victims.INACTIVE_MS)
     return counted(run_engine(run, settings, window_minutes=window_minutes), run, settings, expected)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from benchmarks.memory.large import On
+
 
 @dataclass(frozen=True)
 class Size:
@@ -11,6 +13,9 @@ class Size:
 
     Runs of the engine have `scale` of the rows, in ranges and in a second, and steps of `engine_step_seconds`: a row
     finds as many results, and a run takes some seconds. Runs with moves have steps of `move_step_seconds`.
+
+    Runs whose workers are sampled have units of `limit_mb` each, in one process or on Spark; those with much state
+    `large_rows` of each stream.
     """
 
     name: str
@@ -22,6 +27,12 @@ class Size:
     scale: float = 1.0
     engine_step_seconds: int = 60
     move_step_seconds: int = 60
+    limit_mb: int = 24
+    limited_on: tuple[On, ...] = ("process",)
+    large_rows: int = 100_000
+    large_steps: int = 20
+    large_units: int = 4
+    large_limit_mb: int = 24
 
     @property
     def engine(self) -> Size:
@@ -53,5 +64,10 @@ SIZES = {
         scale=0.5,
         engine_step_seconds=60,
         move_step_seconds=15,
+        limit_mb=32,
+        limited_on=("process", "spark"),
+        large_rows=50_000_000,
+        large_steps=200,
+        large_limit_mb=256,
     ),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from experiments.claims import Measured
-from experiments.dcape import balance, moves, parallel, pushes, together, victims
+from experiments.dcape import balance, cleanups, costs, held, moves, parallel, pushes, together, victims
 from experiments.experiment import plain
 from tests.experiments import dcape_records
 
@@ -91,11 +91,67 @@ def active_record() -> Measured:
     return {"whole": rounds(), "limits": {str(together.ACTIVE_LIMIT): by_policy}}
 
 
+def clean_ups_record() -> Measured:
+    return {"none": rounds(), **chosen(2_000)}
+
+
+def held_run(**figures: Any) -> Measured:
+    run = {
+        "limit": 10,
+        "units": 2,
+        "state": 110,
+        "peak": 22,
+        "largest": 19,
+        "share": 0.95,
+        "pushed": 40,
+        "openedBytes": 0,
+        "cleanUps": 3,
+        "deviceBytes": 0,
+        "majorFaults": 0,
+        "results": 7,
+        "expected": 7,
+        "seconds": 1.0,
+        "cpu": 1.0,
+        "per_second": 70.0,
+        "longest_gap": 0.02,
+        "processes": 2,
+    }
+    return {**run, **figures}
+
+
+def held_record() -> Measured:
+    return {on: {name: held_run() for name in held.SCENARIOS} for on in ("process", "spark")}
+
+
+def cgroup_record() -> Measured:
+    group = {"allowed": 30, "idle": 10, "kills": 0, "ended_with": 0, "major_faults_of_group": 5, "peak_of_group": 30}
+    return {"runs": {"process": {name: {**held_run(), **group} for name in held.IN_CGROUP}}}
+
+
+def read_through_record() -> Measured:
+    def runs(seconds: float) -> list[Measured]:
+        return [{**held_run(), "rows": 100, "step_seconds": seconds} for _ in range(3)]
+
+    return {"on": "spark", "limit": 10, "limited": runs(2.0), "unlimited": runs(1.0)}
+
+
+def much_state_record() -> Measured:
+    steps = {f"{name}{kind}": value for kind in ("", "Cpu") for name, value in STEPS.items()}
+    each = {"stepSeconds": [1.0, 2.0], "stepCpu": [1.0, 2.0], "stateRows": 200, "stateBytes": 400, "rows": 100}
+    return {**held_run(), **steps, **each, "steps": 20}
+
+
+STEPS = {"median": 1.0, "p99": 2.0, "ratio": 2.0, "longest": 2.5}
 RECORDS: dict[str, Callable[[], Measured]] = {
     parallel.PARALLEL.name: parallel_record,
     pushes.PUSH_SHARES.name: shares_record,
     pushes.PUSH_VICTIMS.name: victims_record,
     pushes.PUSH_WINDOWED.name: windowed_record,
+    cleanups.CLEAN_UPS.name: clean_ups_record,
+    held.HELD.name: held_record,
+    held.CGROUP.name: cgroup_record,
+    costs.READ_THROUGH.name: read_through_record,
+    costs.MUCH_STATE.name: much_state_record,
     moves.MOVES.name: moves_record,
     moves.SKEWED_MOVES.name: skewed_record,
     together.PUSHES_AND_MOVES.name: lazy_record,

@@ -30,6 +30,18 @@ def with_figures(*path: str, **figures: Any) -> Contradict:
     return change
 
 
+def with_values(*path: str, **figures: Any) -> Contradict:
+    """Other figures in one run."""
+
+    def change(measured: Measured) -> None:
+        place: Any = measured
+        for name in path:
+            place = place[name]
+        place.update(figures)
+
+    return change
+
+
 def kept(*path: str) -> dict[str, Contradict]:
     """What contradicts the claims of every run: a result that is missing, and pushed rows that were read."""
     return {
@@ -56,6 +68,27 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "cleans up sooner": with_figures("mixed", "0.5", "productive", clean_up_cpu=[0.09]),
         "finds more, same": with_figures("same", "0.5", "unproductive", results=999),
         **kept("same", "0.5", "productive"),
+    },
+    "clean_ups": {
+        "cleans up sooner": with_figures("productive", clean_up_cpu=[0.09]),
+        **kept("productive"),
+    },
+    "held": {
+        "never exceeded": with_values("spark", "lazy-disk", share=1.11),
+        "often": with_values("process", "auto", per_second=19.0),
+        "includes clean-up": with_values("process", "lazy-disk", cleanUps=0),
+        "complete": with_values("spark", "ordered", results=6),
+    },
+    "cgroup": {"not killed": with_values("runs", "process", "totals", kills=1)},
+    "read_through": {
+        "keeps rate": with_figures("limited", step_seconds=4.0),
+        "same results": with_figures("limited", results=6),
+    },
+    "much_state": {
+        "runs": with_values(stateRows=150),
+        "steady": with_values(ratio=3.1),
+        "steady CPU": with_values(ratioCpu=3.1),
+        "stays below": with_values(share=1.2),
     },
     "push_windowed": {
         "finds more": with_figures("mixed", "0.6", "unproductive", results=999),
@@ -130,6 +163,11 @@ def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(nam
         ("alternating", "even", with_figures("none", spread_most=2.9)),
         ("alternating", "more often", with_figures("balance", "0.9", moved_share=9.0)),
         ("skewed", "keeps finding", with_figures("moves", results=700)),
+        ("held", "never exceeded", with_values("process", "auto", state=90)),
+        ("held", "includes clean-up", with_values("process", "lazy-disk", openedBytes=1)),
+        ("cgroup", "not killed", with_values("runs", "process", "totals", ended_with=-9)),
+        ("read_through", "keeps rate", with_figures("limited", state=30)),
+        ("much_state", "stays below", with_values(per_second=19.0)),
         ("spill_victims", "leaves less", with_figures("mixed", "0.5", "productive", deferred=[90])),
     ],
 )
@@ -137,6 +175,13 @@ def test_a_claim_of_two_parts_needs_both(name: str, claim: str, change: Contradi
     measured = record(name)
     change(measured)
     assert claim_of(name, claim).judge(measured).holds is False
+
+
+def test_where_no_cgroup_can_be_made_nothing_is_decided_and_the_reason_is_said() -> None:
+    verdict = claim_of("cgroup", "not killed").judge({"reason": "no controller"})
+    assert (verdict.holds, verdict.here) == (None, "not measured: no controller")
+    assert "no controller" in BY_NAME["cgroup"].describe({"reason": "no controller"}, {})
+    assert not BY_NAME["cgroup"].tables({"reason": "no controller"})
 
 
 def test_rounds_that_disagree_decide_nothing() -> None:
