@@ -1,8 +1,8 @@
 """Samples of what processes hold, as the limit counts it: proportional bytes of files and anonymous bytes, above idle.
 
 The exact sums (`smaps_rollup`) take a process some milliseconds, so they are read only where the resident bytes, which
-take some microseconds and are never less, come near the largest sum so far. The sampler goes before what it samples, of
-which there may be more than cores: else it would miss what happens while it waits.
+take some microseconds and are never less, come near the largest sum so far. A sampler that ran only when cores are
+idle, as what it samples may, would miss what happens while it waits.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from braid.engine.tasks.worker.memory import parse_rollup
 
-INTERVAL_SECONDS = 0.01
+# Well above 20 samples a second, for little of the cores that the sampled processes need.
+INTERVAL_SECONDS = 0.03
 # Below this share of the largest sum so far a sample cannot be the largest.
 READ_ABOVE = 0.7
 RESIDENT = (b"RssAnon:", b"RssFile:", b"RssShmem:")
 KILOBYTE = 1024
-PRIORITY = -10
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Sampler:
 
     def until(self, is_over: Callable[[], bool]) -> Samples:
         """Sample until something is over."""
-        with before_others():
+        with as_others():
             return self._until(is_over)
 
     def _until(self, is_over: Callable[[], bool]) -> Samples:
@@ -80,21 +80,18 @@ class Sampler:
 
 
 @contextmanager
-def before_others() -> Iterator[None]:
-    """Run before other processes where that is allowed, also if this one was started to run only when idle.
+def as_others() -> Iterator[None]:
+    """Run as other processes do, also if this one was started to run only when cores are idle, like what it samples.
 
-    What is started afterwards has the policy and the priority from before.
+    What is started afterwards has the policy from before.
     """
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
-    priority = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
     try:
         yield
     finally:
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, priority)
             os.sched_setscheduler(0, policy, parameters)
 
 

@@ -64,10 +64,10 @@ SIZES = {
         scale=0.5,
         engine_step_seconds=60,
         move_step_seconds=15,
-        limit_mb=32,
+        limit_mb=24,
         limited_on=("process", "spark"),
         large_rows=50_000_000,
-        large_steps=200,
+        large_steps=100,
         large_limit_mb=256,
     ),
 }
