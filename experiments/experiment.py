@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -33,8 +34,8 @@ def _none(measured: Measured) -> tuple[Any, ...]:
 class Experiment:
     """`measure(size)` is all that runs anything; all else is a function of what it returned, read back from JSON.
 
-    `shown_in` has the names of the paper's figures and tables; `modules` are those, beside that of `measure`, whose
-    constants are settings.
+    `shown_in` has the names of the paper's figures and tables; `modules` are those, beside that of `measure` if it is a
+    plain function, whose constants are settings.
     """
 
     name: str
@@ -55,7 +56,8 @@ class Experiment:
     def settings(self, size: Any) -> Settings:
         """The fields of the size, and the constants of the modules that measure and judge."""
         found: dict[str, Any] = {f"size.{name}": value for name, value in asdict(size).items()}
-        for module in dict.fromkeys((sys.modules[self.measure.__module__], *self.modules)):
+        own = () if isinstance(self.measure, partial) else (sys.modules[self.measure.__module__],)
+        for module in dict.fromkeys((*own, *self.modules)):
             found |= {f"{module.__name__.rpartition('.')[2]}.{name}": value for name, value in _constants(module)}
         return dict(plain(found))
 

@@ -278,7 +278,7 @@ def _rate_claims(query: str, reads: Reads) -> tuple[Claim, ...]:
     return (
         Claim(
             f"{name} matrix falls",
-            f"{title}: the rate of the matrix then falls sharply, and that of as many units of a biclique not{end}",
+            f"{title}: the rate of the matrix then falls sharply, not that of a biclique of as many units{end}",
             "sharply (80 GB)",
             partial(_falls, query, "middle", "JM16", reads),
         ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.dcape.balance import ALTERNATING, SKEWED
 from experiments.dcape.cleanups import CLEAN_UPS
-from experiments.dcape.costs import MUCH_STATE, READ_THROUGH
-from experiments.dcape.held import CGROUP, HELD
+from experiments.dcape.costs import MUCH_STATE, READ_THROUGH, READ_THROUGH_ON_SPARK
+from experiments.dcape.held import CGROUP, CGROUP_ON_SPARK, HELD, HELD_ON_SPARK
 from experiments.dcape.integrated import ACTIVE, LAZY
 from experiments.dcape.moves import MOVES, SKEWED_MOVES
 from experiments.dcape.parallel import PARALLEL
@@ -50,7 +50,15 @@ ENGINE: tuple[Experiment, ...] = (
     ACTIVE_PUSHES,
 )
 MODELLED: tuple[Experiment, ...] = (SPILL_SHARES, SPILL_VICTIMS, ALTERNATING, SKEWED, LAZY, ACTIVE)
-LIMITS: tuple[Experiment, ...] = (HELD, CGROUP, READ_THROUGH, MUCH_STATE)
+LIMITS: tuple[Experiment, ...] = (
+    HELD,
+    HELD_ON_SPARK,
+    CGROUP,
+    CGROUP_ON_SPARK,
+    READ_THROUGH,
+    READ_THROUGH_ON_SPARK,
+    MUCH_STATE,
+)
 EXPERIMENTS: tuple[Experiment, ...] = (*ENGINE, *LIMITS, *MODELLED)
 
 __all__ = ["ENGINE", "EXPERIMENTS", "LIMITS", "MODELLED", "NOT_MEASURED", "OPENING", "PAPER", "SIZES", "TITLE"]

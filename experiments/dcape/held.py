@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from functools import partial
 
 from benchmarks.memory import limited, measuring
 from benchmarks.memory.cgroups import NoCgroup
+from benchmarks.memory.large import On
 from benchmarks.memory.scenarios import UNITS
 from experiments.claims import Claim, Measured, Verdict
 from experiments.dcape.size import Size
@@ -19,7 +21,7 @@ ASKED_TIMES, LEAST_TIMES = 5.5, 5.0
 MOST_SHARE = 1.1
 LEAST_A_SECOND = 20.0
 SCENARIOS = ("partitioned", "time-sliced", "auto", "lazy-disk", "ordered", "totals")
-DEFERRING = ("lazy-disk",)
+DEFERRING = "lazy-disk"
 IN_CGROUP = ("partitioned", "lazy-disk", "totals")
 KEPT = (
     *("units", "state", "peak", "pushed", "openedBytes", "cleanUps", "deviceBytes", "majorFaults"),
@@ -29,74 +31,63 @@ SAMPLED = ("largest", "share", "per_second", "longest_gap", "processes")
 OF_GROUP = ("allowed", "idle", "kills", "ended_with", "major_faults_of_group", "peak_of_group")
 
 
-def measure_held(size: Size) -> Measured:
-    """Every scenario once, in one process and on Spark."""
+def measure_held(on: On, size: Size) -> Measured:
+    """Every scenario once."""
     limit = size.limit_mb * MEGABYTE
     found: Measured = {}
-    for on in size.limited_on:
-        found[on] = {}
-        for name in SCENARIOS:
-            run = measuring.sampled(on, name, limit, int(ASKED_TIMES * UNITS * limit))
-            found[on][name] = {"limit": limit, **{what: run[what] for what in (*KEPT, *SAMPLED)}}
+    for name in SCENARIOS:
+        run = measuring.sampled(on, name, limit, int(ASKED_TIMES * UNITS * limit))
+        found[name] = {"limit": limit, **{what: run[what] for what in (*KEPT, *SAMPLED)}}
     return found
 
 
-def measure_cgroup(size: Size) -> Measured:
+def measure_cgroup(on: On, size: Size) -> Measured:
     """The same in a cgroup; where none can be made, the reason."""
     limit = size.limit_mb * MEGABYTE
     found: Measured = {"runs": {}}
     try:
-        for on in size.limited_on:
-            found["runs"][on] = {}
-            for name in IN_CGROUP:
-                run = limited.limited(on, name, limit, int(ASKED_TIMES * UNITS * limit))
-                found["runs"][on][name] = {"limit": limit, **{what: run.get(what) for what in (*KEPT, *OF_GROUP)}}
+        for name in IN_CGROUP:
+            run = limited.limited(on, name, limit, int(ASKED_TIMES * UNITS * limit))
+            found["runs"][name] = {"limit": limit, **{what: run.get(what) for what in (*KEPT, *OF_GROUP)}}
     except NoCgroup as error:
         return {"reason": str(error)}
     return found
 
 
-def runs_of(measured: Measured) -> Iterator[tuple[str, str, Measured]]:
-    for on, by_scenario in measured.items():
-        for name, run in by_scenario.items():
-            yield on, name, run
-
-
 def _never_exceeded(measured: Measured) -> Verdict:
-    runs = [run for _, _, run in runs_of(measured)]
-    on, name, worst = max(runs_of(measured), key=lambda found: float(found[2]["share"]))
-    times = min(run["state"] / (run["limit"] * UNITS) for run in runs)
-    here = f"at most {worst['share']:.2f} of the limit ({name}, {on}), with state of {times:.1f} times it or more"
-    return Verdict(here, worst["share"] <= MOST_SHARE and times >= LEAST_TIMES)
+    worst = max(measured, key=lambda name: float(measured[name]["share"]))
+    share = measured[worst]["share"]
+    times = min(run["state"] / (run["limit"] * UNITS) for run in measured.values())
+    here = f"at most {share:.2f} of the limit ({worst}), with state of {times:.1f} times it or more"
+    return Verdict(here, share <= MOST_SHARE and times >= LEAST_TIMES)
 
 
 def _often(measured: Measured) -> Verdict:
-    runs = [run for _, _, run in runs_of(measured)]
-    fewest, gap = min(run["per_second"] for run in runs), max(run["longest_gap"] for run in runs)
+    fewest = min(run["per_second"] for run in measured.values())
+    gap = max(run["longest_gap"] for run in measured.values())
     return Verdict(f"at least {fewest:.0f} a second, {1000 * gap:.0f} ms between two at most", fewest >= LEAST_A_SECOND)
 
 
 def _includes_clean_up(measured: Measured) -> Verdict:
-    deferring = [run for _, name, run in runs_of(measured) if name in DEFERRING]
-    steps, opened = sum(run["cleanUps"] for run in deferring), sum(run["openedBytes"] for run in deferring)
-    pushed = sum(run["pushed"] for run in deferring)
-    here = f"{steps} steps of clean-up, after {pushed / MEGABYTE:,.0f} MB were pushed, {opened} of them read before"
-    return Verdict(here, opened == 0 and all(run["cleanUps"] > 0 and run["pushed"] > 0 for run in deferring))
+    run = measured[DEFERRING]
+    pushed = f"{run['pushed'] / MEGABYTE:,.0f} MB were pushed, {run['openedBytes']:,} bytes of them read before"
+    holds = run["cleanUps"] > 0 and run["pushed"] > 0 and run["openedBytes"] == 0
+    return Verdict(f"{run['cleanUps']} steps of clean-up after {pushed}", holds)
 
 
-def _complete(runs: Sequence[Measured]) -> Verdict:
-    right = sum(run["results"] == run["expected"] for run in runs)
-    return Verdict(f"in {right} of {len(runs)} runs, counted", right == len(runs))
+def _complete(measured: Measured) -> Verdict:
+    right = sum(run["results"] == run["expected"] for run in measured.values())
+    return Verdict(f"in {right} of {len(measured)} runs, counted", right == len(measured))
 
 
 def _not_killed(measured: Measured) -> Verdict:
     if "reason" in measured:
         return Verdict(f"not measured: {measured['reason']}", None)
-    runs = [run for _, _, run in runs_of(measured["runs"])]
+    runs = list(measured["runs"].values())
     whole = [run for run in runs if run["ended_with"] == 0 and run["kills"] == 0 and run["results"] == run["expected"]]
     kills, faults = (sum(run[what] for run in runs) for what in ("kills", "major_faults_of_group"))
     here = f"{len(whole)} of {len(runs)} runs complete with all results, {kills} kills; {faults:,} major faults"
-    return Verdict(here, len(whole) == len(runs) and kills == 0)
+    return Verdict(here, len(whole) == len(runs))
 
 
 def _describe(measured: Measured, settings: Settings) -> str:
@@ -122,7 +113,7 @@ def _describe_cgroup(measured: Measured, settings: Settings) -> str:
 def _table(measured: Measured) -> list[Table]:
     rows = [
         (
-            f"{name}, {on}",
+            name,
             f"{run['share']:.2f}",
             f"{run['peak'] / (run['limit'] * UNITS):.2f}",
             f"{run['state'] / (run['limit'] * UNITS):.1f}",
@@ -132,10 +123,10 @@ def _table(measured: Measured) -> list[Table]:
             f"{run['deviceBytes'] / MEGABYTE:,.0f}",
             f"{run['majorFaults']:,}",
         )
-        for on, name, run in runs_of(measured)
+        for name, run in measured.items()
     ]
     headings = (
-        "query, run in",
+        "query",
         "largest sample, of the limit",
         "kernel's peak, an upper bound",
         "state, of the limit",
@@ -153,7 +144,7 @@ def _table_of_cgroup(measured: Measured) -> list[Table]:
         return []
     rows = [
         (
-            f"{name}, {on}",
+            name,
             f"{run['allowed'] / MEGABYTE:,.1f}",
             f"{run['idle'] / MEGABYTE:,.1f}",
             f"{run['kills']}",
@@ -161,10 +152,10 @@ def _table_of_cgroup(measured: Measured) -> list[Table]:
             "ended" if run["state"] is None else f"{run['state'] / (run['limit'] * UNITS):.1f}",
             "" if run["deviceBytes"] is None else f"{run['deviceBytes'] / MEGABYTE:,.0f}",
         )
-        for on, name, run in runs_of(measured["runs"])
+        for name, run in measured["runs"].items()
     ]
     headings = (
-        "query, run in",
+        "query",
         "MB of the cgroup",
         "of them idle",
         "kills",
@@ -176,53 +167,60 @@ def _table_of_cgroup(measured: Measured) -> list[Table]:
 
 
 def _pictures(measured: Measured) -> list[Picture]:
-    series = [
-        Series(on, tuple((name, run["share"]) for name, run in by_scenario.items()))
-        for on, by_scenario in measured.items()
-    ]
-    bound = Series("bound of the claim", tuple((name, MOST_SHARE) for name in SCENARIOS))
+    largest = Series("largest sample", tuple((name, run["share"]) for name, run in measured.items()))
+    bound = Series("bound of the claim", tuple((name, MOST_SHARE) for name in measured))
     title = "Largest sample of what workers have, state of five times the limit"
-    return [Picture("", title, "query", ("times the limit",), (*series, bound), "dots")]
+    return [Picture("", title, "query", ("times the limit",), (largest, bound), "dots")]
 
 
-HELD = Experiment(
-    "held",
-    "What workers have under a limit, sampled",
-    (OURS,),
-    measure_held,
-    _describe,
-    (
-        Claim(
-            "never exceeded",
-            "with state of five times the limit, no sample is more than a tenth above it",
-            OURS,
-            _never_exceeded,
+def _held(on: On, name: str, where: str) -> Experiment:
+    return Experiment(
+        name,
+        f"What workers have under a limit, sampled {where}",
+        (OURS,),
+        partial(measure_held, on),
+        _describe,
+        (
+            Claim(
+                "never exceeded",
+                f"with state of five times the limit, no sample is more than a tenth above it, {where}",
+                OURS,
+                _never_exceeded,
+            ),
+            Claim("often", "samples come at least 20 times a second", OURS, _often),
+            Claim(
+                "includes clean-up", "the clean-up of pushed groups is among what is sampled", OURS, _includes_clean_up
+            ),
+            Claim("complete", "every result was found, each once", OURS, _complete),
         ),
-        Claim("often", "samples come at least 20 times a second", OURS, _often),
-        Claim("includes clean-up", "clean-ups of pushed groups are among what is sampled", OURS, _includes_clean_up),
-        Claim(
-            "complete",
-            "every result was found, each once",
-            OURS,
-            lambda measured: _complete([run for _, _, run in runs_of(measured)]),
+        _table,
+        _pictures,
+        modules=(sys.modules[__name__],),
+    )
+
+
+def _cgroup(on: On, name: str, where: str) -> Experiment:
+    return Experiment(
+        name,
+        f"Under a limit, in a cgroup of as much memory, {where}",
+        (OURS,),
+        partial(measure_cgroup, on),
+        _describe_cgroup,
+        (
+            Claim(
+                "not killed",
+                f"in a cgroup of the units' limits and what idle workers have, no run is killed, {where}",
+                OURS,
+                _not_killed,
+            ),
         ),
-    ),
-    _table,
-    _pictures,
-)
-CGROUP = Experiment(
-    "cgroup",
-    "Under a limit, in a cgroup of as much memory",
-    (OURS,),
-    measure_cgroup,
-    _describe_cgroup,
-    (
-        Claim(
-            "not killed",
-            "in a cgroup of the units' limits and what idle workers have, a run completes without a kill",
-            OURS,
-            _not_killed,
-        ),
-    ),
-    _table_of_cgroup,
+        _table_of_cgroup,
+        modules=(sys.modules[__name__],),
+    )
+
+
+HELD, HELD_ON_SPARK = _held("process", "held", "in one process"), _held("spark", "held_on_spark", "on Spark")
+CGROUP, CGROUP_ON_SPARK = (
+    _cgroup("process", "cgroup", "in one process"),
+    _cgroup("spark", "cgroup_on_spark", "on Spark"),
 )

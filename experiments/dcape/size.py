@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.memory.large import On
-
 
 @dataclass(frozen=True)
 class Size:
@@ -14,8 +12,7 @@ class Size:
     Runs of the engine have `scale` of the rows, in ranges and in a second, and steps of `engine_step_seconds`: a row
     finds as many results, and a run takes some seconds. Runs with moves have steps of `move_step_seconds`.
 
-    Runs whose workers are sampled have units of `limit_mb` each, in one process or on Spark; those with much state
-    `large_rows` of each stream.
+    Runs whose workers are sampled have units of `limit_mb` each; those with much state `large_rows` of each stream.
     """
 
     name: str
@@ -28,7 +25,6 @@ class Size:
     engine_step_seconds: int = 60
     move_step_seconds: int = 60
     limit_mb: int = 24
-    limited_on: tuple[On, ...] = ("process",)
     large_rows: int = 100_000
     large_steps: int = 20
     large_units: int = 4
@@ -65,7 +61,6 @@ SIZES = {
         engine_step_seconds=60,
         move_step_seconds=15,
         limit_mb=24,
-        limited_on=("process", "spark"),
         large_rows=50_000_000,
         large_steps=100,
         large_limit_mb=256,

@@ -120,17 +120,17 @@ def held_run(**figures: Any) -> Measured:
 
 
 def held_record() -> Measured:
-    return {on: {name: held_run() for name in held.SCENARIOS} for on in ("process", "spark")}
+    return {name: held_run() for name in held.SCENARIOS}
 
 
 def cgroup_record() -> Measured:
     group = {"allowed": 30, "idle": 10, "kills": 0, "ended_with": 0, "major_faults_of_group": 5, "peak_of_group": 30}
-    return {"runs": {"process": {name: {**held_run(), **group} for name in held.IN_CGROUP}}}
+    return {"runs": {name: {**held_run(), **group} for name in held.IN_CGROUP}}
 
 
 def read_through_record() -> Measured:
     def runs(seconds: float) -> list[Measured]:
-        return [{**held_run(), "rows": 100, "step_seconds": seconds} for _ in range(3)]
+        return [{**held_run(), "rows": 100, "step_seconds": seconds, "cpu": seconds} for _ in range(3)]
 
     return {"on": "spark", "limit": 10, "limited": runs(2.0), "unlimited": runs(1.0)}
 
@@ -149,8 +149,11 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     pushes.PUSH_WINDOWED.name: windowed_record,
     cleanups.CLEAN_UPS.name: clean_ups_record,
     held.HELD.name: held_record,
+    held.HELD_ON_SPARK.name: held_record,
     held.CGROUP.name: cgroup_record,
+    held.CGROUP_ON_SPARK.name: cgroup_record,
     costs.READ_THROUGH.name: read_through_record,
+    costs.READ_THROUGH_ON_SPARK.name: read_through_record,
     costs.MUCH_STATE.name: much_state_record,
     moves.MOVES.name: moves_record,
     moves.SKEWED_MOVES.name: skewed_record,

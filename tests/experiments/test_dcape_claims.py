@@ -50,6 +50,17 @@ def kept(*path: str) -> dict[str, Contradict]:
     }
 
 
+HELD: dict[str, Contradict] = {
+    "never exceeded": with_values("lazy-disk", share=1.11),
+    "often": with_values("auto", per_second=19.0),
+    "includes clean-up": with_values("lazy-disk", cleanUps=0),
+    "complete": with_values("ordered", results=6),
+}
+READ_THROUGH: dict[str, Contradict] = {
+    "keeps rate": with_figures("limited", step_seconds=4.0),
+    "keeps rate, CPU": with_figures("limited", cpu=4.0),
+    "same results": with_figures("limited", results=6),
+}
 CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
     "parallel": {
         "changes little": with_figures("small", "5", cpu=13.0),
@@ -73,17 +84,12 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "cleans up sooner": with_figures("productive", clean_up_cpu=[0.09]),
         **kept("productive"),
     },
-    "held": {
-        "never exceeded": with_values("spark", "lazy-disk", share=1.11),
-        "often": with_values("process", "auto", per_second=19.0),
-        "includes clean-up": with_values("process", "lazy-disk", cleanUps=0),
-        "complete": with_values("spark", "ordered", results=6),
-    },
-    "cgroup": {"not killed": with_values("runs", "process", "totals", kills=1)},
-    "read_through": {
-        "keeps rate": with_figures("limited", step_seconds=4.0),
-        "same results": with_figures("limited", results=6),
-    },
+    "held": HELD,
+    "held_on_spark": HELD,
+    "cgroup": {"not killed": with_values("runs", "totals", kills=1)},
+    "cgroup_on_spark": {"not killed": with_values("runs", "totals", kills=1)},
+    "read_through": READ_THROUGH,
+    "read_through_on_spark": READ_THROUGH,
     "much_state": {
         "runs": with_values(stateRows=150),
         "steady": with_values(ratio=3.1),
@@ -163,9 +169,9 @@ def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(nam
         ("alternating", "even", with_figures("none", spread_most=2.9)),
         ("alternating", "more often", with_figures("balance", "0.9", moved_share=9.0)),
         ("skewed", "keeps finding", with_figures("moves", results=700)),
-        ("held", "never exceeded", with_values("process", "auto", state=90)),
-        ("held", "includes clean-up", with_values("process", "lazy-disk", openedBytes=1)),
-        ("cgroup", "not killed", with_values("runs", "process", "totals", ended_with=-9)),
+        ("held", "never exceeded", with_values("auto", state=90)),
+        ("held", "includes clean-up", with_values("lazy-disk", openedBytes=1)),
+        ("cgroup", "not killed", with_values("runs", "totals", ended_with=-9)),
         ("read_through", "keeps rate", with_figures("limited", state=30)),
         ("much_state", "stays below", with_values(per_second=19.0)),
         ("spill_victims", "leaves less", with_figures("mixed", "0.5", "productive", deferred=[90])),
