@@ -59,7 +59,7 @@ def rates(runs: Sequence[Measured]) -> list[float]:
 
 
 def _keeps_rate(by: Clock, measured: Measured) -> Verdict:
-    """Of the last steps by wall time, or of all steps by the CPU time of the tasks."""
+    """Of the last steps by wall time, or of all steps by CPU time."""
     if by == "wall time":
         ratio = Ratio.of(*(rates(measured[way]) for way in WAYS))
     else:
@@ -99,8 +99,9 @@ def _describe(measured: Measured, settings: Settings) -> str:
     where = "on Spark" if measured["on"] == "spark" else "in one process"
     return (
         f"Two units with a limit of {settings['size.limit_mb']} MB each, `read-through`, {where}, with the limit and "
-        f"without it in turn. By wall time the rate is that of the last quarter of the steps, by CPU time that of all. "
-        f"What has no room is copied from the page cache; bytes from devices are said beside."
+        f"without it in turn. By wall time the rate is that of the last quarter of the steps, by CPU time that of "
+        f"all, on Spark without what the JVM takes. What has no room is copied from the page cache; bytes from devices "
+        f"are said beside."
     )
 
 
@@ -173,7 +174,7 @@ def _read_through(on: On, name: str, where: str) -> Experiment:
         _describe,
         (
             Claim("keeps rate", f"{text}, by wall time", OURS, partial(_keeps_rate, "wall time")),
-            Claim("keeps rate, CPU", f"{text}, by the CPU time of tasks", OURS, partial(_keeps_rate, "CPU time")),
+            Claim("keeps rate, CPU", f"{text}, by CPU time", OURS, partial(_keeps_rate, "CPU time")),
             Claim("same results", "every result was found, each once", OURS, _same_results),
         ),
         _table,

@@ -19,6 +19,10 @@ MINUTES, RATIO = balance.MINUTES, balance.RATIO
 SKEWED = (2 / 3, 1 / 6, 1 / 6)
 CHEAP = 1.1
 """Tasks with moves may take so many times the CPU time of tasks without."""
+OPENED_TWICE = (
+    "Cost of moves: groups change their owner and rows stay, so a segment whose groups have been divided between units "
+    "is opened by the tasks of both, in every later step. With the few rows of these steps that is most of their time."
+)
 
 
 def measure_alternating(size: Size) -> Measured:
@@ -68,7 +72,7 @@ def _is_cheap(measured: Measured) -> Verdict:
         f"{cpu} times the CPU time for the same results; their bytes would take {transfer:.2f} s at "
         f"{BYTES_A_SECOND * 8 // 10**9} Gbit/s"
     )
-    return Verdict(here, cpu.below(CHEAP) if equal else False)
+    return Verdict(here, cpu.below(CHEAP) if equal else False, OPENED_TWICE)
 
 
 def _describe(measured: Measured, settings: Settings, seconds: str = "move_step_seconds") -> str:

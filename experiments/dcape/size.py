@@ -62,7 +62,7 @@ SIZES = {
         move_step_seconds=15,
         limit_mb=24,
         large_rows=50_000_000,
-        large_steps=100,
+        large_steps=200,
         large_limit_mb=256,
     ),
 }
