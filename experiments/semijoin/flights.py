@@ -27,7 +27,8 @@ MOST_LONGER = 0.25
 GATHERED = (
     "From 1,200 ms on the best plan joins everything at the site of one stream: the other streams' new rows are sent "
     "there once, for all heads. Both searches minimize the paper's sum over all heads, which counts these copies for "
-    "every head, and by which the plans differ by 4 %; as they are run, the greedy one ships 1.6 to 1.8 times the bytes."
+    "every head, and by which the plans differ by 4 %; as they are run, the greedy one ships 1.6 to 1.8 times the "
+    "bytes."
 )
 INTERVAL_US = round(1e6 * INTERVAL_SECONDS)
 
