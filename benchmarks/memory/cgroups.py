@@ -35,10 +35,12 @@ class Cgroup:
 
     @property
     def in_use(self) -> int:
-        """Anonymous and mapped bytes of the processes inside."""
+        """Anonymous and mapped bytes of the processes inside, and what the kernel has for them, which counts too."""
         stat = self._fields("memory.stat")
-        names = ("rss", "mapped_file") if self.version == 1 else ("anon", "file_mapped")
-        return sum(stat.get(name, 0) for name in names)
+        names = ("rss", "mapped_file") if self.version == 1 else ("anon", "file_mapped", "kernel")
+        kernel = self.path / "memory.kmem.usage_in_bytes"
+        own = int(kernel.read_text()) if self.version == 1 and kernel.exists() else 0
+        return own + sum(stat.get(name, 0) for name in names)
 
     @property
     def kills(self) -> int:

@@ -76,11 +76,11 @@ def counting_reads() -> Iterator[list[int]]:
                 found.append(place.segment.length)
             yield part
 
-    SegmentStore.parts_of = counted  # type: ignore[method-assign]
+    SegmentStore.parts_of = counted  # type: ignore[method-assign]  # it counts, and is put back
     try:
         yield found
     finally:
-        SegmentStore.parts_of = original  # type: ignore[method-assign]
+        SegmentStore.parts_of = original  # type: ignore[method-assign]  # as it was
 
 
 def measure_limited(size: Size) -> Measured:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from experiments.dcape.balance import ALTERNATING, SKEWED
 from experiments.dcape.cleanups import CLEAN_UPS
 from experiments.dcape.costs import MUCH_STATE, READ_THROUGH, READ_THROUGH_ON_SPARK
-from experiments.dcape.held import CGROUP, CGROUP_ON_SPARK, HELD, HELD_ON_SPARK
 from experiments.dcape.integrated import ACTIVE, LAZY
 from experiments.dcape.moves import MOVES, SKEWED_MOVES
 from experiments.dcape.parallel import PARALLEL
 from experiments.dcape.pushes import PUSH_SHARES, PUSH_VICTIMS, PUSH_WINDOWED
+from experiments.dcape.resident import CGROUP, CGROUP_ON_SPARK, RESIDENT, RESIDENT_ON_SPARK
 from experiments.dcape.size import SIZES
 from experiments.dcape.together import ACTIVE_PUSHES, PUSHES_AND_MOVES
 from experiments.dcape.victims import SPILL_SHARES, SPILL_VICTIMS
@@ -51,8 +51,8 @@ ENGINE: tuple[Experiment, ...] = (
 )
 MODELLED: tuple[Experiment, ...] = (SPILL_SHARES, SPILL_VICTIMS, ALTERNATING, SKEWED, LAZY, ACTIVE)
 LIMITS: tuple[Experiment, ...] = (
-    HELD,
-    HELD_ON_SPARK,
+    RESIDENT,
+    RESIDENT_ON_SPARK,
     CGROUP,
     CGROUP_ON_SPARK,
     READ_THROUGH,

@@ -12,7 +12,7 @@ from benchmarks.memory import large, measuring
 from benchmarks.memory.large import Large, On
 from benchmarks.memory.scenarios import UNITS
 from experiments.claims import Claim, Measured, Ratio, Verdict
-from experiments.dcape.held import MEGABYTE, OURS
+from experiments.dcape.resident import MEGABYTE, OURS
 from experiments.dcape.size import Size
 from experiments.experiment import Experiment, Settings, Table
 from experiments.pictures import Picture, Series

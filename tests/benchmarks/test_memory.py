@@ -97,11 +97,12 @@ def test_where_no_cgroup_can_be_made_the_reason_is_said(tmp_path: Path, monkeypa
 
 
 def test_the_fields_of_both_interfaces_are_read(tmp_path: Path) -> None:
-    (tmp_path / "memory.stat").write_text("anon 5\nfile_mapped 7\nrss 1\nmapped_file 2\npgmajfault 3\n")
+    (tmp_path / "memory.stat").write_text("anon 5\nfile_mapped 7\nkernel 4\nrss 1\nmapped_file 2\npgmajfault 3\n")
+    (tmp_path / "memory.kmem.usage_in_bytes").write_text("8\n")
     (tmp_path / "memory.events").write_text("oom 0\noom_kill 4\n")
     (tmp_path / "memory.oom_control").write_text("under_oom 0\noom_kill 6\n")
     old, new = cgroups.Cgroup(tmp_path, 1), cgroups.Cgroup(tmp_path, 2)
-    assert (old.in_use, new.in_use, old.kills, new.kills) == (3, 12, 6, 4)
+    assert (old.in_use, new.in_use, old.kills, new.kills) == (11, 16, 6, 4)
     assert (new.major_faults, new.peak) == (3, 0)
     new.limit(100)
     assert (tmp_path / "memory.max").read_text() == "100"

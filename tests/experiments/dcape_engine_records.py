@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from experiments.claims import Measured
-from experiments.dcape import balance, cleanups, costs, held, moves, parallel, pushes, together, victims
+from experiments.dcape import balance, cleanups, costs, moves, parallel, pushes, resident, together, victims
 from experiments.experiment import plain
 from tests.experiments import dcape_records
 
@@ -95,7 +95,7 @@ def clean_ups_record() -> Measured:
     return {"none": rounds(), **chosen(2_000)}
 
 
-def held_run(**figures: Any) -> Measured:
+def limited_run(**figures: Any) -> Measured:
     run = {
         "limit": 10,
         "units": 2,
@@ -119,18 +119,18 @@ def held_run(**figures: Any) -> Measured:
     return {**run, **figures}
 
 
-def held_record() -> Measured:
-    return {name: held_run() for name in held.SCENARIOS}
+def resident_record() -> Measured:
+    return {name: limited_run() for name in resident.SCENARIOS}
 
 
 def cgroup_record() -> Measured:
     group = {"allowed": 30, "idle": 10, "kills": 0, "ended_with": 0, "major_faults_of_group": 5, "peak_of_group": 30}
-    return {"runs": {name: {**held_run(), **group} for name in held.IN_CGROUP}}
+    return {"runs": {name: {**limited_run(), **group} for name in resident.IN_CGROUP}}
 
 
 def read_through_record() -> Measured:
     def runs(seconds: float) -> list[Measured]:
-        return [{**held_run(), "rows": 100, "step_seconds": seconds, "cpu": seconds} for _ in range(3)]
+        return [{**limited_run(), "rows": 100, "step_seconds": seconds, "cpu": seconds} for _ in range(3)]
 
     return {"on": "spark", "limit": 10, "limited": runs(2.0), "unlimited": runs(1.0)}
 
@@ -138,7 +138,7 @@ def read_through_record() -> Measured:
 def much_state_record() -> Measured:
     steps = {f"{name}{kind}": value for kind in ("", "Cpu") for name, value in STEPS.items()}
     each = {"stepSeconds": [1.0, 2.0], "stepCpu": [1.0, 2.0], "stateRows": 200, "stateBytes": 400, "rows": 100}
-    return {**held_run(), **steps, **each, "steps": 20}
+    return {**limited_run(), **steps, **each, "steps": 20}
 
 
 STEPS = {"median": 1.0, "p99": 2.0, "ratio": 2.0, "longest": 2.5}
@@ -148,10 +148,10 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     pushes.PUSH_VICTIMS.name: victims_record,
     pushes.PUSH_WINDOWED.name: windowed_record,
     cleanups.CLEAN_UPS.name: clean_ups_record,
-    held.HELD.name: held_record,
-    held.HELD_ON_SPARK.name: held_record,
-    held.CGROUP.name: cgroup_record,
-    held.CGROUP_ON_SPARK.name: cgroup_record,
+    resident.RESIDENT.name: resident_record,
+    resident.RESIDENT_ON_SPARK.name: resident_record,
+    resident.CGROUP.name: cgroup_record,
+    resident.CGROUP_ON_SPARK.name: cgroup_record,
     costs.READ_THROUGH.name: read_through_record,
     costs.READ_THROUGH_ON_SPARK.name: read_through_record,
     costs.MUCH_STATE.name: much_state_record,

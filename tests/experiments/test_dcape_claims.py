@@ -50,7 +50,7 @@ def kept(*path: str) -> dict[str, Contradict]:
     }
 
 
-HELD: dict[str, Contradict] = {
+RESIDENT: dict[str, Contradict] = {
     "never exceeded": with_values("lazy-disk", share=1.11),
     "often": with_values("auto", per_second=19.0),
     "includes clean-up": with_values("lazy-disk", cleanUps=0),
@@ -84,8 +84,8 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "cleans up sooner": with_figures("productive", clean_up_cpu=[0.09]),
         **kept("productive"),
     },
-    "held": HELD,
-    "held_on_spark": HELD,
+    "resident": RESIDENT,
+    "resident_on_spark": RESIDENT,
     "cgroup": {"not killed": with_values("runs", "totals", kills=1)},
     "cgroup_on_spark": {"not killed": with_values("runs", "totals", kills=1)},
     "read_through": READ_THROUGH,
@@ -169,8 +169,8 @@ def test_a_claim_holds_where_the_record_says_so_and_not_where_it_contradicts(nam
         ("alternating", "even", with_figures("none", spread_most=2.9)),
         ("alternating", "more often", with_figures("balance", "0.9", moved_share=9.0)),
         ("skewed", "keeps finding", with_figures("moves", results=700)),
-        ("held", "never exceeded", with_values("auto", state=90)),
-        ("held", "includes clean-up", with_values("lazy-disk", openedBytes=1)),
+        ("resident", "never exceeded", with_values("auto", state=90)),
+        ("resident", "includes clean-up", with_values("lazy-disk", openedBytes=1)),
         ("cgroup", "not killed", with_values("runs", "totals", ended_with=-9)),
         ("read_through", "keeps rate", with_figures("limited", state=30)),
         ("much_state", "stays below", with_values(per_second=19.0)),

@@ -33,7 +33,7 @@ SAMPLED = ("largest", "share", "per_second", "longest_gap", "processes")
 OF_GROUP = ("allowed", "idle", "kills", "ended_with", "major_faults_of_group", "peak_of_group")
 
 
-def measure_held(on: On, size: Size) -> Measured:
+def measure_resident(on: On, size: Size) -> Measured:
     """Every scenario once."""
     limit = size.limit_mb * MEGABYTE
     found: Measured = {}
@@ -53,7 +53,7 @@ def measure_cgroup(on: On, size: Size) -> Measured:
     found: Measured = {"runs": {}}
     try:
         for name in IN_CGROUP:
-            run = limited.limited(on, name, limit, _state_bytes(name, limit))
+            run = limited.limited(on, name, limit, int(ASKED_TIMES * UNITS * limit))
             found["runs"][name] = {"limit": limit, **{what: run.get(what) for what in (*KEPT, *OF_GROUP)}}
     except NoCgroup as error:
         return {"reason": str(error)}
@@ -179,12 +179,12 @@ def _pictures(measured: Measured) -> list[Picture]:
     return [Picture("", title, "query", ("times the limit",), (largest, bound), "dots")]
 
 
-def _held(on: On, name: str, where: str) -> Experiment:
+def _resident(on: On, name: str, where: str) -> Experiment:
     return Experiment(
         name,
         f"What workers have under a limit, sampled {where}",
         (OURS,),
-        partial(measure_held, on),
+        partial(measure_resident, on),
         _describe,
         (
             Claim(
@@ -225,7 +225,10 @@ def _cgroup(on: On, name: str, where: str) -> Experiment:
     )
 
 
-HELD, HELD_ON_SPARK = _held("process", "held", "in one process"), _held("spark", "held_on_spark", "on Spark")
+RESIDENT, RESIDENT_ON_SPARK = (
+    _resident("process", "resident", "in one process"),
+    _resident("spark", "resident_on_spark", "on Spark"),
+)
 CGROUP, CGROUP_ON_SPARK = (
     _cgroup("process", "cgroup", "in one process"),
     _cgroup("spark", "cgroup_on_spark", "on Spark"),
