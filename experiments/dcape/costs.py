@@ -70,7 +70,8 @@ def _keeps_rate(by: Clock, measured: Measured) -> Verdict:
         f"{ratio} of the rate in memory, with state of {times:.1f} times the limit; "
         f"{device / MEGABYTE:,.0f} MB from devices"
     )
-    return Verdict(here, ratio.above(LEAST_RATE) if times >= LEAST_TIMES else False, BESIDE_OTHERS)
+    why = BESIDE_OTHERS if by == "wall time" else ""
+    return Verdict(here, ratio.above(LEAST_RATE) if times >= LEAST_TIMES else False, why)
 
 
 def _same_results(measured: Measured) -> Verdict:
