@@ -47,8 +47,8 @@ def test_groups_that_were_pushed_first_are_cleaned_up_first_within_a_bound_for_e
     assert groups_to_clean(replace(manifest, groups=None)) == ()
 
 
-def test_a_clean_up_has_what_units_can_keep_open() -> None:
-    assert clean_up_bytes(MemoryLimit(1000), 3) == 1500
+def test_a_clean_up_has_less_than_units_can_keep_open() -> None:
+    assert clean_up_bytes(MemoryLimit(1000), 3) == 1000
     assert clean_up_bytes(MemoryLimit(1 << 40), 3) == clean_up_bytes(None, 3) == deferring.CLEAN_UP_BYTES
 
 
