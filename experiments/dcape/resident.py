@@ -26,9 +26,8 @@ SCENARIOS = ("partitioned", "time-sliced", "auto", "lazy-disk", "ordered", "tota
 DEFERRING = "lazy-disk"
 IN_CGROUP = ("partitioned", "lazy-disk", "totals")
 KERNEL_COUNTS_MORE = (
-    "In a cgroup: the limit is the smallest that a user may give. Samples of the run that pushes groups come to nine "
-    "tenths of it and more, and the kernel kills at the whole, its own memory for the processes included; which "
-    "allocation is over it was not found. With 32 MB a unit two such runs, which are not in the record, completed."
+    "In a cgroup: the limit is the smallest that a user may give, and the kernel kills at the whole of it, its own "
+    "memory for the processes included."
 )
 KEPT = (
     *("units", "state", "peak", "pushed", "openedBytes", "cleanUps", "deviceBytes", "majorFaults"),
