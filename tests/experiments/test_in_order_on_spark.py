@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def test_every_row_that_was_emitted_has_a_response(spark: SparkSession, tmp_path: Path) -> None:
-    pacing = Pacing(seconds=3.0, warm_up=1.0)
+    pacing = Pacing(seconds=5.0, warm_up=3.0)  # a busy machine takes a second or two to start
     replay = Replay(cost=0.00001, turn=1.0, policy="filter-order", queries=2, burning="cpu")
     queries = Replayer(spark, tmp_path).run(replay, pacing)
     assert len(queries) == 2
