@@ -22,6 +22,7 @@ from braid.engine.tasks.payloads.writing import PayloadWriter
 from braid.engine.tasks.sampling import KeySample, NumberSampling, RowSampling
 from braid.engine.tasks.storing import placed_rows, placed_segments, sorted_segments
 from braid.engine.tasks.task import Task
+from braid.engine.tasks.worker import allowance
 from braid.kernels.keys import common_keys
 from braid.kernels.rows import Rows
 from braid.kernels.sizes import Buffer, batch_pieces, total_bytes
@@ -82,7 +83,8 @@ class UnitSegments:
         self._slot = task.slot
         self._block = BlockWriter(files, f"{checkpoint}/blocks/{task.file_name(command, f'{stream}-')}.block")
         self._payloads = None
-        if stream in command.payloads_apart:
+        # Under a memory limit rows stay whole: a payload is fetched from a segment that is mapped as a whole.
+        if stream in command.payloads_apart and allowance.current() is None:
             self._payloads = PayloadWriter(plan, stream, command, task, files, f"{checkpoint}/blocks")
 
     def add(self, rows: Rows) -> None:
