@@ -34,12 +34,16 @@ def explain_query(
     manifest: Manifest | None,
     exchange: str | None = None,
     elastic: bool = False,
+    limited: bool = False,
 ) -> str:
-    """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`."""
+    """The plan that a query starts with; with a manifest, the plan in force after its step, and its `exchange`.
+
+    `elastic` and `limited`: its units follow the load, its memory has a limit.
+    """
     chosen = replace(_chosen(plan, strategy, slots), exchange=exchange)
     layout = chosen.layout if manifest is None else manifest.layout
     vote = () if manifest is None else describe_vote(plan, manifest, elastic)
-    payloads = () if manifest is None else describe_payloads(plan, manifest, exchange)
+    payloads = () if manifest is None else describe_payloads(plan, manifest, exchange, limited)
     chosen = replace(chosen, expected=(*describe_rings(plan, layout, manifest), *vote), payloads=payloads)
     plan = in_shape(plan, chosen.layout.tree if manifest is None else manifest.layout.tree)
     fanouts, costs = ((), ()) if manifest is None else (manifest.fanouts, manifest.check_costs)

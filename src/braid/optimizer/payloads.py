@@ -97,19 +97,26 @@ def changes_of(plan: JoinPlan, before: Sequence[int], choices: Sequence[PayloadC
             yield f"{plan.streams[choice.stream].name}: {describe(choice)}"
 
 
-def describe_payloads(plan: JoinPlan, manifest: Manifest, exchange: str | None) -> tuple[str, ...]:
-    """What `explain` says of wide payloads: those of the last step, and why."""
-    found = []
+def describe_payloads(plan: JoinPlan, manifest: Manifest, exchange: str | None, limited: bool) -> tuple[str, ...]:
+    """What `explain` says of wide payloads: those of the last step, and why. `limited`: there is a memory limit."""
+    whole, found = _stored_whole(exchange, limited), []
     for choice in choose_payloads(plan, manifest.layout, manifest):
         width = manifest.payload_widths[choice.stream] if manifest.payload_widths else 0.0
         apart = choice.stream in manifest.payloads_apart
         if width < WIDE_BYTES and not apart:
             continue
-        if choice.apart and not apart and exchange is not None and exchange.startswith("shuffle"):
-            choice = PayloadChoice(choice.stream, False, "a shuffle stores rows once")
+        if choice.apart and whole is not None:
+            choice = PayloadChoice(choice.stream, False, whole)
         later = "" if choice.apart == apart else "from the next step on, "
         found.append(f"{plan.streams[choice.stream].name}: {later}{describe(choice)}")
     return tuple(found)
+
+
+def _stored_whole(exchange: str | None, limited: bool) -> str | None:
+    """Why a run stores whole rows, whatever was measured; None if it does not."""
+    if limited:
+        return "under a memory limit rows are read by range, and a payload is not"
+    return "a shuffle stores rows once" if exchange is not None and exchange.startswith("shuffle") else None
 
 
 def describe(choice: PayloadChoice) -> str:

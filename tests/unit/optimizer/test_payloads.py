@@ -8,7 +8,14 @@ import pytest
 
 from braid.engine.next_manifest import before_first_step
 from braid.optimizer.build import build_plan
-from braid.optimizer.payloads import WIDE_BYTES, changes_of, choose_payloads, results_per_row, streams_apart
+from braid.optimizer.payloads import (
+    WIDE_BYTES,
+    changes_of,
+    choose_payloads,
+    describe_payloads,
+    results_per_row,
+    streams_apart,
+)
 from braid.optimizer.strategies import Auto
 from braid.plan.join import JoinPlan
 from braid.state.manifest import Fanout, Manifest
@@ -65,6 +72,21 @@ def test_what_needs_whole_rows_says_so() -> None:
     assert "sites" in choose_payloads(plan, sites, known)[0].reason
     plan, manifest = made(columns=("k",))
     assert "read by lookups" in choose_payloads(plan, manifest.layout, manifest)[0].reason
+
+
+@pytest.mark.parametrize(
+    ("exchange", "limited", "said"),
+    [
+        ("files", False, "from the next step on, payloads are stored apart"),
+        ("shuffle of Spark's", False, "payloads are stored with their rows: a shuffle stores rows once"),
+        ("files", True, "payloads are stored with their rows: under a memory limit"),
+    ],
+)
+def test_explain_says_why_a_run_stores_whole_rows(exchange: str, limited: bool, said: str) -> None:
+    plan, manifest = made()
+    known = replace(manifest, payload_widths=(2000.0, 1.0))
+    (line,) = describe_payloads(plan, known, exchange, limited)
+    assert line.startswith(f"r: {said}")
 
 
 def test_results_are_what_the_last_lookups_find() -> None:

@@ -163,9 +163,9 @@ class Execution:
         """The plan with what the newest manifest has observed; with the stage `now`, the current status."""
         if stage == "now":
             return explain_now(self._plan, self._standing(), self.state)
-        job, more = self._job, (self._opened.exchange.describe(), self._job.elasticity is not None)
-        now = (self._cluster.slots, stage, self._steps.manifest)
-        return explain_query(job.logical_plan, self._plan, job.strategy, *now, *more)
+        job, now = self._job, (self._cluster.slots, stage, self._steps.manifest, self._opened.exchange.describe())
+        kinds = (job.elasticity is not None, job.memory is not None)
+        return explain_query(job.logical_plan, self._plan, job.strategy, *now, *kinds)
 
     def await_end(self, timeout: float | None) -> bool:
         """Whether the query ended in time; raises what ended it."""
