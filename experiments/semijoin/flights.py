@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.plans import SemijoinPlan
@@ -15,7 +16,7 @@ from experiments.pictures import Picture, Series
 from experiments.semijoin import engine_runs, executed, flight_records, optimizers
 from experiments.semijoin.choice import WINDOWS
 from experiments.semijoin.engine_runs import joined_plan, run_tables
-from experiments.semijoin.executed import ENGINE_MODEL, SEARCHES
+from experiments.semijoin.executed import ENGINE_MODEL, ONCE, SEARCHES, run_each
 from experiments.semijoin.flight_records import MONTHS, RATES, Flights, read_months, records_path
 from experiments.semijoin.one_way import KEY_BYTES, LINK
 from experiments.semijoin.optimizers import INTERVAL_SECONDS, SHAPES, STREAMS
@@ -25,11 +26,12 @@ TOPOLOGY = "full"
 # The paper's largest difference, at 800 ms.
 MOST_LONGER = 0.25
 GATHERED = (
-    "From 1,200 ms on the best plan joins everything at the site of one stream: the other streams' new rows are sent "
-    "there once, for all heads. Both searches minimize the paper's sum over all heads, which counts these copies for "
-    "every head, and by which the plans differ by 4 %; as they are run, the greedy one ships 1.6 to 1.8 times the "
-    "bytes."
+    "A plan that joins everything at the site of one stream has the other streams' new rows sent there once, for all "
+    "heads. The paper's sum over all heads counts these copies for every head, so that its searches do not see what "
+    "they save; and a greedy search takes the cheapest next step, which seldom leads to one site."
 )
+# A difference below is that of rounding.
+SAME = 0.005
 INTERVAL_US = round(1e6 * INTERVAL_SECONDS)
 
 
@@ -63,11 +65,9 @@ def _point(months: Mapping[str, Flights], window_ms: int, size: Size) -> Measure
     graph = graph_of(months, window_ms)
     plans = {name: search(ENGINE_MODEL, graph) for name, search in SEARCHES.items()}
     expected = {name: shared_plan_seconds(ENGINE_MODEL, graph, plan) for name, plan in plans.items()}
-    counted = {"exhaustive": _run(months, window_ms, plans["exhaustive"], size)}
-    same = plans["greedy"] == plans["exhaustive"]
-    counted["greedy"] = counted["exhaustive"] if same else _run(months, window_ms, plans["greedy"], size)
+    counted = run_each(plans, lambda plan: _run(months, window_ms, plan, size))
     written = {name: _said(plan) for name, plan in plans.items()}
-    return {"window": window_ms, "expected": expected, "counted": counted, "plans": written, "same": same}
+    return {"window": window_ms, "expected": expected, "counted": counted, "plans": written}
 
 
 def _said(plan: SemijoinPlan) -> dict[str, list[tuple[str, str]]]:
@@ -95,45 +95,59 @@ def _run(months: Mapping[str, Flights], window_ms: int, plan: SemijoinPlan, size
     }
 
 
-def longer(measured: Measured, *parts: str) -> dict[int, float]:
-    """By the window: how much longer the greedy plan takes, of all `parts` of the time."""
+def longer(measured: Measured, one: str, other: str, *parts: str) -> dict[int, float]:
+    """By the window: how much longer one search's plan takes than another's, of all `parts` of the time."""
     found = {}
     for point in measured["points"]:
-        greedy, best = (sum(point["counted"][search][part] for part in parts) for search in ("greedy", "exhaustive"))
-        found[point["window"]] = greedy / best - 1
+        mine, others = (sum(point["counted"][search][part] for part in parts) for search in (one, other))
+        found[point["window"]] = mine / others - 1
     return found
 
 
-def _not_much_longer(parts: tuple[str, ...], measured: Measured) -> Verdict:
-    found = longer(measured, *parts)
+def _not_much_longer(one: str, other: str, parts: tuple[str, ...], measured: Measured) -> Verdict:
+    found = longer(measured, one, other, *parts)
     most = max(found, key=found.__getitem__)
     said = f"at most {100 * found[most]:.0f} % more, at {most} ms"
     return Verdict(said, found[most] < MOST_LONGER, GATHERED)
 
 
+def _never_longer(measured: Measured) -> Verdict:
+    found = longer(measured, ONCE["exhaustive"], "exhaustive", "link")
+    said = ", ".join(f"{1 + ratio:.2f} at {window} ms" for window, ratio in found.items())
+    return Verdict(f"{said} of the time", max(found.values()) <= SAME and min(found.values()) < -SAME, GATHERED)
+
+
 def _same_results(measured: Measured) -> Verdict:
-    pairs = [[point["counted"][search]["results"] for search in SEARCHES] for point in measured["points"]]
-    same, rows = all(one == other for one, other in pairs), sum(sum(one) for one, _ in pairs)
-    run = sum(not point["same"] for point in measured["points"])
-    said = f"{'the same' if same else 'not the same'}, {rows:,} rows; {run} of {len(pairs)} windows have two plans"
+    points = [[one["results"] for one in point["counted"].values()] for point in measured["points"]]
+    same, rows = all(one == own[0] for own in points for one in own), sum(sum(own[0]) for own in points)
+    run = sum(len({str(plan) for plan in point["plans"].values()}) > 1 for point in measured["points"])
+    said = f"{'the same' if same else 'not the same'}, {rows:,} rows; {run} of {len(points)} windows have several plans"
     return Verdict(said, same and rows > 0 and run > 0)
 
 
+PARTS: dict[str, tuple[str, ...]] = {"links": ("link",), "links and processor": ("link", "busy")}
+COMPARED = {
+    "": ("greedy", "exhaustive", "largest difference at 800 ms, below 25 %"),
+    ", copies once": (*ONCE.values(), "no figure; ours"),
+}
 CLAIMS = (
-    Claim(
-        "links",
-        "On real records the greedy plan takes less than 25 % longer than the best, for every window: links",
-        "largest difference at 800 ms, below 25 %",
-        lambda measured: _not_much_longer(("link",), measured),
+    *(
+        Claim(
+            f"{what}{how}",
+            f"On real records the greedy plan takes less than 25 % longer than the best, for every window: {what}{how}",
+            paper,
+            partial(_not_much_longer, one, other, parts),
+        )
+        for how, (one, other, paper) in COMPARED.items()
+        for what, parts in PARTS.items()
     ),
     Claim(
-        "links and processor",
-        "On real records the greedy plan takes less than 25 % longer than the best, for every window: links and "
-        "processor",
-        "largest difference at 800 ms, below 25 %",
-        lambda measured: _not_much_longer(("link", "busy"), measured),
+        "once",
+        "On real records the best plan with copies counted once takes less time of the links, and for no window more",
+        "no figure; ours",
+        _never_longer,
     ),
-    Claim("results", "Both plans of real records have the same results", "appendix A", _same_results),
+    Claim("results", "All plans of real records have the same results", "appendix A", _same_results),
 )
 
 
@@ -180,14 +194,13 @@ def _plans_table(measured: Measured) -> Table:
 
 
 def pictures(measured: Measured) -> Sequence[Picture]:
-    parts = {"links": ("link",), "links and processor": ("link", "busy")}
     series = tuple(
         Series(
             f"{search}, {text}",
             tuple((p["window"], sum(p["counted"][search][part] for part in own)) for p in measured["points"]),
-            dashed=search == "exhaustive",
+            dashed=search.startswith("exhaustive"),
         )
-        for text, own in parts.items()
+        for text, own in PARTS.items()
         for search in SEARCHES
     )
     title = "Figure 10 on flights: links modelled from counted messages, processor measured"

@@ -75,25 +75,30 @@ MEANS = optimizers.PAPER_MEANS
 
 def executed_record() -> Measured:
     def query(mean: float) -> Measured:
-        counted = {
-            search: {"link": 2.0 * (mean if search == "greedy" else 1.0), "busy": 0.5, "results": [3, 4]}
-            for search in executed.SEARCHES
+        greedy = dict.fromkeys(("greedy", executed.ONCE["greedy"]), mean)
+        link = {
+            search: 2.0 * greedy.get(search, 1.0) * (0.9 if "once" in search else 1) for search in executed.SEARCHES
         }
-        expected = {"greedy": 2.0 * mean, "exhaustive": 2.0}
-        return {"expected": expected, "summed": expected, "counted": counted, "same": mean == 1.0}
+        counted = {search: {"link": link[search], "busy": 0.5, "results": [3, 4]} for search in executed.SEARCHES}
+        return {"expected": link, "summed": link, "counted": counted, "distinct": 4 if mean > 1 else 2}
 
     return {shape: [query(1.0), query(mean)] for shape, mean in MEANS.items()}
 
 
 def flights_record() -> Measured:
+    links = dict(zip(executed.SEARCHES, (2.1, 2.0, 1.6, 1.5), strict=True))
+
     def point(window: int) -> Measured:
         counted = {
             search: {"link": link, "busy": 0.5, "bytes": 2e5, "messages": 40.0, "results": [3, 4]}
-            for search, link in (("greedy", 2.1), ("exhaustive", 2.0))
+            for search, link in links.items()
         }
-        plans = {search: {name: [("s1", "SP-D")] * 3 for name in MONTHS} for search in executed.SEARCHES}
+        plans = {
+            search: {name: [("s1", "SP-D" if search == "greedy" else "SP-S")] * 3 for name in MONTHS}
+            for search in executed.SEARCHES
+        }
         expected = dict.fromkeys(executed.SEARCHES, 2.0)
-        return {"window": window, "expected": expected, "counted": counted, "plans": plans, "same": False}
+        return {"window": window, "expected": expected, "counted": counted, "plans": plans}
 
     streams = {name: {"rows": 27_000, "aircraft": 3100, "row_bytes": 106.0} for name in MONTHS}
     return {"streams": streams, "points": [point(window) for window in optimizers.WINDOWS]}

@@ -10,7 +10,7 @@ import pytest
 from experiments import semijoin
 from experiments.claims import Measured
 from experiments.experiment import Experiment
-from experiments.semijoin import choice, optimizers, wide
+from experiments.semijoin import choice, executed, optimizers, wide
 from experiments.semijoin.one_way import AT_DESTINATION, AT_SOURCE, NAMES
 from experiments.semijoin.size import SIZES
 from tests.experiments.judging import Contradict, check_both_ways, claim_in
@@ -68,6 +68,17 @@ def running(shape: str, what: str, value: object) -> Contradict:
     return change
 
 
+def costing_more(search: str) -> Contradict:
+    """Than the plan of the same search that counts copies for every head, in all queries."""
+
+    def change(measured: Measured) -> None:
+        for query in (query for queries in measured.values() for query in queries):
+            own = query["counted"][search.partition(",")[0]]["link"]
+            query["counted"][search]["link"] = 1.1 * own
+
+    return change
+
+
 def costing_half(measured: Measured) -> None:
     for queries in measured.values():
         for query in queries:
@@ -75,11 +86,11 @@ def costing_half(measured: Measured) -> None:
                 query["counted"][search]["link"] = seconds / 2
 
 
-def flying(what: str, value: object) -> Contradict:
-    """Of the greedy plan, at a window of 800 ms."""
+def flying(what: str, value: object, search: str = "greedy") -> Contradict:
+    """Of a search's plan, at a window of 800 ms."""
 
     def change(measured: Measured) -> None:
-        measured["points"][1]["counted"]["greedy"][what] = value
+        measured["points"][1]["counted"][search][what] = value
 
     return change
 
@@ -134,12 +145,16 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
     },
     "executed": {
         **{f"mean {shape}": running(shape, "link", 4.0) for shape in optimizers.SHAPES},
+        **{once: costing_more(once) for once in executed.ONCE.values()},
         "results": running("chain", "results", [3, 5]),
         "expected": costing_half,
     },
     "flights": {
         "links": flying("link", 2.6),
         "links and processor": flying("busy", 1.2),
+        "links, copies once": flying("link", 2.0, executed.ONCE["greedy"]),
+        "links and processor, copies once": flying("busy", 1.2, executed.ONCE["greedy"]),
+        "once": flying("link", 2.1, executed.ONCE["exhaustive"]),
         "results": flying("results", [3, 5]),
     },
     "wide": {case: sending(case, names[-1]) for case, (_, names) in wide.FULL_ROWS.items()},

@@ -8,9 +8,8 @@ followed, which is exact. There are at most m 2^(m - 1) of them, and (m - 1)! 6^
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.optimizer.semijoins.costs import OneWayCost, OneWayJoin, one_way_cost
 from braid.optimizer.semijoins.framing import NO_FRAMING, Framing
@@ -23,6 +22,8 @@ from braid.optimizer.sequences import ROW_SECONDS
 from braid.plan.sites import Algorithm
 
 Allowed = Callable[[frozenset[str], str], tuple[Algorithm, ...]]
+Price = Callable[[Algorithm, StreamStatistics, StreamStatistics], float]
+"""What a step adds to the cost of its sequence: the algorithm, the rows that look up, the stream that is looked up."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class CostModel:
     """What steps cost: on the links of `network`, every `interval_seconds`.
 
     `allowed` says by which algorithms joined streams may look up another. `row_seconds` is the time of looking up a
-    row, or of writing it to a copy. `framing` is what messages have beyond their payload.
+    row, or of writing it to a copy. `framing` is what messages have beyond their payload. A search asks for the same
+    costs many times, so they are kept.
     """
 
     network: Network
@@ -38,9 +40,16 @@ class CostModel:
     row_seconds: float = ROW_SECONDS
     allowed: Allowed = lambda joined, stream: tuple(Algorithm)
     framing: Framing = NO_FRAMING
+    _known: dict[tuple[Algorithm, StreamStatistics, StreamStatistics], OneWayCost] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def cost(self, algorithm: Algorithm, source: StreamStatistics, stored: StreamStatistics) -> OneWayCost:
-        return one_way_cost(algorithm, OneWayJoin(source, stored, self.interval_seconds, self.framing))
+        known = self._known.get((algorithm, source, stored))
+        if known is None:
+            known = one_way_cost(algorithm, OneWayJoin(source, stored, self.interval_seconds, self.framing))
+            self._known[algorithm, source, stored] = known
+        return known
 
     def seconds(self, algorithm: Algorithm, source: StreamStatistics, stored: StreamStatistics) -> float:
         """The seconds a second of one step."""
@@ -69,20 +78,42 @@ class _Beginning:
 
 
 def greedy_plan(model: CostModel, graph: JoinGraph) -> SemijoinPlan:
-    """Algorithm 10: the cheapest next step, until all streams are joined."""
-    return SemijoinPlan(tuple(_sequence(_greedy(model, graph, stream)) for stream in graph.streams))
+    """The greedy sequence of every head, each for itself."""
+    return SemijoinPlan(tuple(greedy_sequence(model, graph, stream, model.seconds) for stream in graph.streams))
 
 
 def exhaustive_plan(model: CostModel, graph: JoinGraph) -> SemijoinPlan:
-    """The cheapest of all plans."""
-    return SemijoinPlan(tuple(_sequence(_exhaustive(model, graph, stream)) for stream in graph.streams))
+    """The cheapest of all plans, by the sum over all heads."""
+    return SemijoinPlan(tuple(exhaustive_sequence(model, graph, stream, model.seconds) for stream in graph.streams))
+
+
+def greedy_sequence(model: CostModel, graph: JoinGraph, head: StreamStatistics, price: Price) -> HeadSequence:
+    """Algorithm 10: the cheapest next step, until all streams are joined."""
+    reached = _start(head)
+    while len(reached.streams) < len(graph.streams):
+        reached = min(_extensions(model, graph, reached, price), key=lambda found: found.preference)
+    return _sequence(reached)
+
+
+def exhaustive_sequence(model: CostModel, graph: JoinGraph, head: StreamStatistics, price: Price) -> HeadSequence:
+    """The cheapest sequence, level by level: exact if the price of a step depends on nothing but its arguments."""
+    level = [_start(head)]
+    for _ in graph.streams[1:]:
+        best: dict[tuple[frozenset[str], str], _Beginning] = {}
+        for found in (extended for beginning in level for extended in _extensions(model, graph, beginning, price)):
+            state = (found.streams, found.result.site)
+            known = best.get(state)
+            if known is None or found.preference < known.preference:
+                best[state] = found
+        level = list(best.values())
+    return _sequence(min(level, key=lambda found: found.preference))
 
 
 def sequence_seconds(model: CostModel, graph: JoinGraph, sequence: HeadSequence) -> float:
     """The seconds a second that new rows of the head cost."""
     reached = _start(graph.stream(sequence.head))
     for step in sequence.steps:
-        reached = _extended(model, graph, reached, step)
+        reached = _extended(graph, reached, step, model.seconds)
     return reached.seconds
 
 
@@ -91,37 +122,15 @@ def plan_seconds(model: CostModel, graph: JoinGraph, plan: SemijoinPlan) -> floa
     return sum(sequence_seconds(model, graph, sequence) for sequence in plan.sequences)
 
 
-def _greedy(model: CostModel, graph: JoinGraph, head: StreamStatistics) -> _Beginning:
-    reached = _start(head)
-    while len(reached.streams) < len(graph.streams):
-        reached = min(_extensions(model, graph, reached), key=lambda found: found.preference)
-    return reached
-
-
-def _exhaustive(model: CostModel, graph: JoinGraph, head: StreamStatistics) -> _Beginning:
-    """Level by level; a beginning that costs more than the whole greedy sequence is not followed either."""
-    limit = math.nextafter(_greedy(model, graph, head).seconds, math.inf)
-    level = [_start(head)]
-    for _ in graph.streams[1:]:
-        best: dict[tuple[frozenset[str], str], _Beginning] = {}
-        for found in (extended for beginning in level for extended in _extensions(model, graph, beginning)):
-            state = (found.streams, found.result.site)
-            known = best.get(state)
-            if found.seconds <= limit and (known is None or found.preference < known.preference):
-                best[state] = found
-        level = list(best.values())
-    return min(level, key=lambda found: found.preference)
-
-
-def _extensions(model: CostModel, graph: JoinGraph, reached: _Beginning) -> Iterator[_Beginning]:
+def _extensions(model: CostModel, graph: JoinGraph, reached: _Beginning, price: Price) -> Iterator[_Beginning]:
     for name in graph.next_streams(reached.streams):
         for algorithm in model.allowed(reached.streams, name):
-            yield _extended(model, graph, reached, PlanStep(name, algorithm))
+            yield _extended(graph, reached, PlanStep(name, algorithm), price)
 
 
-def _extended(model: CostModel, graph: JoinGraph, reached: _Beginning, step: PlanStep) -> _Beginning:
+def _extended(graph: JoinGraph, reached: _Beginning, step: PlanStep, price: Price) -> _Beginning:
     source, stored = reached.result, graph.stream(step.stream)
-    seconds = reached.seconds + model.seconds(step.algorithm, source, stored)
+    seconds = reached.seconds + price(step.algorithm, source, stored)
     site = source.site if step.algorithm.at_source else stored.site
     return _Beginning(reached.head, (*reached.steps, step), seconds, joined(source, stored, site))
 
