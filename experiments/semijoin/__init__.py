@@ -9,6 +9,7 @@ from experiments.semijoin.flights import FLIGHTS
 from experiments.semijoin.optimizers import OPTIMIZERS
 from experiments.semijoin.parameters import PARAMETERS
 from experiments.semijoin.size import SIZES
+from experiments.semijoin.speeds import SPEEDS
 from experiments.semijoin.wide import WIDE
 from experiments.semijoin.wire import WIRE
 
@@ -37,6 +38,6 @@ NOT_MEASURED: dict[str, str] = {
     "Table 1": "Notation.",
     "Table 4": "Notation.",
 }
-EXPERIMENTS: tuple[Experiment, ...] = (PARAMETERS, CHOICE, OPTIMIZERS, EXECUTED, FLIGHTS, WIDE, WIRE)
+EXPERIMENTS: tuple[Experiment, ...] = (PARAMETERS, CHOICE, OPTIMIZERS, EXECUTED, FLIGHTS, WIDE, WIRE, SPEEDS)
 
 __all__ = ["EXPERIMENTS", "NOT_MEASURED", "OPENING", "PAPER", "SIZES", "TITLE"]

@@ -10,7 +10,7 @@ class Size:
     """Seconds of event time that are counted after windows have filled, settings and queries of each kind.
 
     Of the values along an axis one in `every` is run, from the first on. `wire_rows` are those of a batch on the
-    cluster.
+    cluster, `speed_steps` the steps of a run that measures its links.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Size:
     executed_batches: int
     flight_batches: int
     wire_rows: int
+    speed_steps: int
 
 
 SIZES = {
@@ -43,6 +44,7 @@ SIZES = {
         executed_batches=4,
         flight_batches=3,
         wire_rows=1000,
+        speed_steps=8,
     ),
     "full": Size(
         name="full",
@@ -58,5 +60,6 @@ SIZES = {
         executed_batches=10,
         flight_batches=8,
         wire_rows=12_500,
+        speed_steps=25,
     ),
 }

@@ -20,11 +20,12 @@ from experiments.experiment import Experiment, Settings, Table
 from experiments.semijoin import wire_job
 from experiments.semijoin.size import Size
 from experiments.semijoin.wide_area import WideArea, why_not
-from experiments.semijoin.wire_job import BATCHES, PARTNERS, TEXT_BYTES, write_input
+from experiments.semijoin.wire_job import PARTNERS, TEXT_BYTES, write_input
 
 SITES = ("east", "west")
 NAME, NETWORK = "wire", "10.78.0"
 RATE_MBPS = 50
+BATCHES = 2
 LINK = Link(f"{RATE_MBPS} Mbps", "0 ms")
 # A first run starts executors, Python workers and connections, and does not count.
 RUNS = (("SP-D", "empty"), ("SP-D", "empty"), ("SP-D", "full"), ("SM-D1", "empty"), ("SM-D1", "full"))
@@ -46,19 +47,19 @@ def measure(size: Size) -> Measured:
     with tempfile.TemporaryDirectory(prefix="braid-wire-") as directory:
         place = Path(directory)
         for name, text_bytes in (("empty", 0), ("full", TEXT_BYTES)):
-            write_input(place / "input" / name, size.wire_rows, text_bytes)
+            write_input(place / "input" / name, [size.wire_rows] * BATCHES, text_bytes)
         rate = f"{RATE_MBPS}mbit"
         with WideArea(place / "cluster", SITES, rate, name=NAME, network=NETWORK) as network:
-            runs = _follow(network, place)
+            runs = follow(network, place, RUNS)
     found: Measured = {name: {} for name in ALGORITHMS}
     for (algorithm, given), one in list(zip(RUNS, runs, strict=True))[UNCOUNTED:]:
-        found[algorithm][given] = one
+        found[algorithm][given] = {name: value for name, value in one.items() if name != "links"}
     return {"runs": found, "expected": BATCHES * size.wire_rows // PARTNERS}
 
 
-def _follow(network: WideArea, place: Path) -> list[Measured]:
-    """Start the driver, let it run one run after the other, and read the counters between them."""
-    arguments = [str(place), *map(json.dumps, (network.settings(), network.hosts, RUNS))]
+def follow(network: WideArea, place: Path, runs: Sequence[tuple[str, str]]) -> list[Measured]:
+    """Start the driver, let it run (algorithm, input) one after the other, and read the counters between them."""
+    arguments = [str(place), *map(json.dumps, (network.settings(), network.hosts, runs))]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = ["timeout", str(LONGEST_SECONDS), sys.executable, "-m", MODULE, *arguments]
     log = place / "driver.log"
@@ -73,21 +74,21 @@ def _follow(network: WideArea, place: Path) -> list[Measured]:
         assert driver.stdout is not None
         said = (json.loads(line) for line in driver.stdout if line.startswith("{"))
         next(said, None)
-        for _ in RUNS:
+        for _ in runs:
             before = _sent(network)
             driver.stdin.write("\n")
             driver.stdin.flush()
             answer = next(said, None)
             if answer is None:
                 raise RuntimeError(f"The driver ended: {log.read_text()[-3000:]}")
-            found.append({"wire": _sent(network) - before, **_counted(answer)})
+            found.append({"wire": _sent(network) - before, "links": answer["links"], **_counted(answer)})
         driver.stdin.close()
     return found
 
 
 def _sent(network: WideArea) -> int:
     """What all sites have sent."""
-    return sum(network.sent_bytes(site) for site in SITES)
+    return sum(network.sent_bytes(site) for site in network.hosts)
 
 
 def _counted(answer: Measured) -> Measured:

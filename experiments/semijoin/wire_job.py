@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,6 @@ from pyspark.sql import SparkSession
 import braid
 
 SCHEMA = "ts timestamp, k bigint, text string"
-BATCHES = 2
 TEXT_BYTES = 1200
 # One row in ten has a partner.
 PARTNERS = 10
@@ -27,12 +27,12 @@ APART = 1_000_000_000
 FIRST_US, FIRST_MTIME = 1_700_000_000_000_000, 1_700_000_000
 
 
-def write_input(place: Path, rows: int, text_bytes: int) -> None:
+def write_input(place: Path, sizes: Sequence[int], text_bytes: int) -> None:
     """Batches of both streams: rows of a batch have other keys than those before, and every tenth is in both."""
     for number, name in enumerate("ab"):
         (place / name).mkdir(parents=True)
-        for batch in range(BATCHES):
-            keys = [batch * rows + n for n in range(rows)]
+        for batch, rows in enumerate(sizes):
+            keys = [sum(sizes[:batch]) + n for n in range(rows)]
             keys = [key if key % PARTNERS == 0 else key + number * APART for key in keys]
             times = pa.array([FIRST_US + 1_000_000 * batch + n for n in range(rows)], pa.timestamp("us", "UTC"))
             table = pa.table({"ts": times, "k": keys, "text": ["x" * text_bytes] * rows})

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.claims import Measured
 from experiments.experiment import plain
-from experiments.semijoin import choice, executed, optimizers, parameters, wide, wire
+from experiments.semijoin import choice, executed, optimizers, parameters, speeds, wide, wire
 from experiments.semijoin.flight_records import MONTHS
 from experiments.semijoin.one_way import AT_SOURCE, NAMES, SIMPLE
 
@@ -112,6 +112,13 @@ def wide_record() -> Measured:
     return found
 
 
+def speeds_record() -> Measured:
+    def run(rate: int) -> Measured:
+        return {"known": [None, rate * 115_000], "bytes": 10_000_000, "results": 300, "expected": 300}
+
+    return {"runs": {str(rate): run(rate) for rate in speeds.MOST_ROWS}}
+
+
 def wire_record() -> Measured:
     def run(sent: int) -> Measured:
         return {
@@ -135,6 +142,7 @@ RECORDS: dict[str, Callable[[], Measured]] = {
     "flights": flights_record,
     "wide": wide_record,
     "wire": wire_record,
+    "speeds": speeds_record,
 }
 
 

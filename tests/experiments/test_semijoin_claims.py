@@ -10,7 +10,7 @@ import pytest
 from experiments import semijoin
 from experiments.claims import Measured
 from experiments.experiment import Experiment
-from experiments.semijoin import choice, executed, optimizers, wide
+from experiments.semijoin import choice, executed, optimizers, speeds, wide
 from experiments.semijoin.one_way import AT_DESTINATION, AT_SOURCE, NAMES
 from experiments.semijoin.size import SIZES
 from tests.experiments.judging import Contradict, check_both_ways, claim_in
@@ -102,6 +102,17 @@ def sending(case: str, name: str) -> Contradict:
     return change
 
 
+def speeding(rate: int, known: int | None) -> Contradict:
+    def change(measured: Measured) -> None:
+        measured["runs"][str(rate)]["known"][-1] = known
+
+    return change
+
+
+def losing_a_row(measured: Measured) -> None:
+    measured["runs"]["10"]["results"] -= 1
+
+
 def on_the_wire(what: str, value: int) -> Contradict:
     def change(measured: Measured) -> None:
         measured["runs"]["SP-D"]["full"][what] = value
@@ -158,6 +169,10 @@ CONTRADICTIONS: dict[str, dict[str, Contradict]] = {
         "results": flying("results", [3, 5]),
     },
     "wide": {case: sending(case, names[-1]) for case, (_, names) in wide.FULL_ROWS.items()},
+    "speeds": {
+        **{f"{rate} Mbps": speeding(rate, rate * 90_000) for rate in speeds.MOST_ROWS},
+        "results": losing_a_row,
+    },
     "wire": {"wire": on_the_wire("wire", 69_000_000), "results": on_the_wire("results", 299)},
 }
 CASES = [(name, claim) for name, by_claim in CONTRADICTIONS.items() for claim in by_claim]
@@ -186,6 +201,12 @@ def test_queries_that_differ_much_decide_nothing_of_their_mean() -> None:
     measured = record("executed")
     measured["cycle"][0]["counted"]["greedy"]["link"] = 4.0
     assert claim_in(semijoin.EXPERIMENTS, "executed", "mean cycle").judge(measured).holds is None
+
+
+def test_a_bandwidth_that_is_not_clear_is_not_found() -> None:
+    measured = record("speeds")
+    speeding(10, None)(measured)
+    assert claim_in(semijoin.EXPERIMENTS, "speeds", "10 Mbps").judge(measured).holds is False
 
 
 def test_names_of_algorithms_are_all_in_one_group() -> None:

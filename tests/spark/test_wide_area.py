@@ -56,6 +56,8 @@ def follow(driver: subprocess.Popen[str], network: WideArea) -> None:
                 before, sent[site] = sent[site], network.sent_bytes(site)
                 assert counted[site] < sent[site] - before, f"{said['algorithm']}: {site}"
             assert sum(counted.values()) > 0
+            crossed = {link for step in said["links"] for link, found in step.items() if found.get("bytes")}
+            assert set(said["timed"]) == crossed
         elif "refused" in said:
             assert "No executor runs at the site south (10.77.0.99)" in said["refused"]
         elif "joining" in said:

@@ -13,6 +13,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import braid
+from braid.state.checkpoint import Checkpoint
+from braid.state.files import LocalFiles
 from tests.oracle.feeds import Feed, at
 
 ROW = "id bigint, ts timestamp, k int, text string"
@@ -58,7 +60,7 @@ def main(place: Path, settings: dict[str, str], hosts: dict[str, str], algorithm
         run.awaitTermination()
         links = [record["links"] for record in run.recentProgress]
         found = spark.read.parquet(f"file://{place}/out-{algorithm}").select("a", "b").distinct().count()
-        say({"algorithm": algorithm, "rows": found, "links": links})
+        say({"algorithm": algorithm, "rows": found, "links": links, "timed": timed(place / f"checkpoint-{algorithm}")})
     try:
         start("nowhere", "SP-D", {**hosts, "south": "10.77.0.99"}, availableNow=True)
     except braid.BraidError as error:
@@ -73,6 +75,14 @@ def main(place: Path, settings: dict[str, str], hosts: dict[str, str], algorithm
         time.sleep(0.5)
     say({"lost": str(run.exception())})
     spark.stop()
+
+
+def timed(checkpoint: Path) -> list[str]:
+    """The ways of which a round was timed in which something was sent."""
+    manifest = Checkpoint(LocalFiles(), str(checkpoint)).last_manifest()
+    assert manifest is not None
+    assert manifest.sites is not None
+    return [f"{link.source} -> {link.target}" for link in manifest.sites.links if link.sent.points > 0]
 
 
 def say(content: dict[str, object]) -> None:

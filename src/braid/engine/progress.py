@@ -12,10 +12,11 @@ from braid.control.memory.deferring import clean_up_seconds
 from braid.control.skew import hot_keys
 from braid.engine.probe import LookedUp
 from braid.engine.reports import ProbeReport
+from braid.optimizer.semijoins.link_speeds import measured_speeds
 from braid.plan.instants import iso_time
 from braid.plan.typed_json import to_text
 from braid.state.manifest import DeltaRecord, Manifest
-from braid.state.site_state import Sent
+from braid.state.site_state import LinkObservation, Sent
 from braid.state.usage import Meter, Usage
 
 
@@ -93,7 +94,7 @@ def step_progress(
         "stateBytes": sum(block.size for block in manifest.blocks) + sum(payload.size for payload in manifest.payloads),
         "stateBlocks": len(manifest.blocks),
         "copies": sum(block.copies for block in manifest.blocks),
-        "links": _links(delta, looked.sent),
+        "links": _links(delta, looked.sent, () if looked.sites is None else looked.sites.links),
         "bytesModelled": _modelled_bytes(looked, delta, used),
         "memory": memory,
         "held": {},
@@ -105,10 +106,11 @@ def step_progress(
     }
 
 
-def _links(delta: DeltaRecord, sent: Sequence[Sent]) -> dict[str, dict[str, int]]:
+def _links(delta: DeltaRecord, sent: Sequence[Sent], observed: Sequence[LinkObservation]) -> dict[str, dict[str, int]]:
     """What crossed each link between sites, by direction: `messagesModelled` are those of one for every interval.
 
-    `ingestBytes` are rows on their way from a reader of their source to the site of their stream.
+    `ingestBytes` are rows on their way from a reader of their source to the site of their stream. `bytesPerSecond` and
+    `latencyMs` were measured in this step and before, where they are clear.
     """
     names = [site.name for site in delta.layout.sites]
     found: dict[str, dict[str, int]] = {}
@@ -122,6 +124,12 @@ def _links(delta: DeltaRecord, sent: Sequence[Sent]) -> dict[str, dict[str, int]
     for one in delta.ingest_sent:
         link = found.setdefault(f"{names[one.source]} -> {names[one.target]}", defaultdict(int))
         link["ingestBytes"] += one.payload
+    for (source, target), speed in measured_speeds(observed).items():
+        for link in (found[way] for way in (f"{source} -> {target}", f"{target} -> {source}") if way in found):
+            if speed.bytes_per_second is not None:
+                link["bytesPerSecond"] = round(speed.bytes_per_second)
+            if speed.latency_seconds is not None:
+                link["latencyMs"] = round(1000 * speed.latency_seconds)
     return {name: dict(found[name]) for name in sorted(found)}
 
 

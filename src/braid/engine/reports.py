@@ -217,7 +217,8 @@ class SiteReport(SlotReport):
     """The work of a slot in one round of messages between sites.
 
     `probes` are the lookups of its units; `stored` the step's own rows of these; `copied` blocks of copies; `tables` as
-    they are after the last round.
+    they are after the last round. By the clock of its host, it had its messages at `began_us` and was done at
+    `ended_us`; None where no links are between sites.
     """
 
     round: int
@@ -227,6 +228,8 @@ class SiteReport(SlotReport):
     tables: tuple[TupleFiles, ...] = ()
     sent: tuple[Sent, ...] = ()
     counts: tuple[StreamCounts, ...] = ()
+    began_us: int | None = None
+    ended_us: int | None = None
 
     def with_unit(self, other: SiteReport) -> SiteReport:
         """This report and that of another unit of the slot."""

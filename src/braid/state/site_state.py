@@ -70,6 +70,41 @@ class StreamObservation:
 
 
 @dataclass(frozen=True)
+class PointSums:
+    """Points (x, y) as the sums that a straight line through them needs; earlier points count less."""
+
+    points: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    xx: float = 0.0
+    xy: float = 0.0
+    yy: float = 0.0
+
+    def decayed(self, share: float) -> PointSums:
+        return PointSums(*(share * value for value in vars(self).values()))
+
+    def plus(self, other: PointSums) -> PointSums:
+        return PointSums(*(one + more for one, more in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+    @staticmethod
+    def of(x: float, y: float) -> PointSums:
+        return PointSums(1.0, x, y, x * x, x * y, y * y)
+
+
+@dataclass(frozen=True)
+class LinkObservation:
+    """What rounds observed of the way from site `source` to site `target`: x are bytes sent, y seconds until they came.
+
+    `idle` are rounds in which nothing was sent to the target: it waited all the same, for Spark.
+    """
+
+    source: str
+    target: str
+    sent: PointSums = PointSums()
+    idle: PointSums = PointSums()
+
+
+@dataclass(frozen=True)
 class SiteState:
     """The state of the sites after a step, with the sequences that it ran.
 
@@ -83,6 +118,7 @@ class SiteState:
     departed_us: tuple[int | None, ...] = ()
     observed: tuple[StreamObservation, ...] = ()
     unneeded: tuple[str, ...] = ()
+    links: tuple[LinkObservation, ...] = ()
 
     @property
     def files(self) -> frozenset[str]:

@@ -18,7 +18,9 @@ from braid.engine.ordered.ranking import Ranked
 from braid.engine.probe import LookedUp, due_rewrites, look_up, probe_command, run_terms
 from braid.engine.reports import ProbeReport, SiteReport
 from braid.engine.rounds import BufferedResults, Found
+from braid.engine.sites.link_times import observed_links
 from braid.optimizer.semijoins.copies import continued_copies, copies_of
+from braid.optimizer.semijoins.link_speeds import links_after
 from braid.optimizer.semijoins.observed import observed_after
 from braid.optimizer.trees import in_shape
 from braid.placement.site_rounds import rounds_of
@@ -217,8 +219,10 @@ class _Conversation:
             tables, copies = (), ()
         known = () if self._manifest.sites is None else self._manifest.sites.observed
         observed = observed_after(known, len(self._plan.streams), self._observed(reports))
+        timed = () if self._manifest.sites is None else self._manifest.sites.links
+        links = links_after(timed, observed_links(self._layout, self._cluster.slots, reports))
         sequences, unneeded = self._site_plan.sequences, self._manifest.dropped
-        return SiteState(sequences, copies, tables, command.departed_until, observed, unneeded)
+        return SiteState(sequences, copies, tables, command.departed_until, observed, unneeded, links)
 
     def _observed(self, reports: Sequence[SiteReport]) -> Iterator[StreamObservation]:
         """What the step says of each stream that had rows; the seconds since its newest row before."""

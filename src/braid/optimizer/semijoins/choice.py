@@ -13,6 +13,7 @@ from typing import Literal
 from braid.optimizer.semijoins.copies import continued_copies, copies_of, with_shared_copies
 from braid.optimizer.semijoins.framing import ARROW_FRAMING
 from braid.optimizer.semijoins.join_graphs import JoinGraph
+from braid.optimizer.semijoins.link_speeds import measured_network
 from braid.optimizer.semijoins.network import Network
 from braid.optimizer.semijoins.observed import statistics_of
 from braid.optimizer.semijoins.plans import HeadSequence, PlanStep, SemijoinPlan, plan_of
@@ -71,7 +72,7 @@ def choose_sequences(plan: JoinPlan, settings: SiteSettings, layout: Layout, man
     current = _current(plan, settings, layout, manifest)
     if current is not None and not (_is_due(manifest.step) and _is_observed(plan, manifest)):
         return SiteChoice(SitePlan(current, settings.interval_us))
-    model = cost_model(plan, settings)
+    model = cost_model(plan, settings, manifest)
     search = exhaustive_shared_plan if settings.optimizer == "exhaustive" else greedy_shared_plan
     best = search(model, graph)
     chosen = _site_plan(plan, settings, layout, best)
@@ -80,7 +81,7 @@ def choose_sequences(plan: JoinPlan, settings: SiteSettings, layout: Layout, man
     before = shared_plan_seconds(model, graph, named_plan(plan, current))
     after = shared_plan_seconds(model, graph, named_plan(plan, chosen.sequences))
     copies = () if manifest.sites is None else manifest.sites.copies
-    shipping = _shipping_seconds(plan, settings, layout, graph, copies, chosen.sequences)
+    shipping = _shipping_seconds(plan, model.network, layout, graph, copies, chosen.sequences)
     horizon = max(stream.window_seconds for stream in graph.streams)
     if after > CLEARLY_CHEAPER * before or (before - after) * horizon <= shipping:
         return SiteChoice(SitePlan(current, settings.interval_us))
@@ -91,8 +92,9 @@ def choose_sequences(plan: JoinPlan, settings: SiteSettings, layout: Layout, man
     return SiteChoice(chosen, (text,))
 
 
-def cost_model(plan: JoinPlan, settings: SiteSettings) -> CostModel:
-    """What steps cost, with the algorithms that the user and the conditions allow for each."""
+def cost_model(plan: JoinPlan, settings: SiteSettings, manifest: Manifest) -> CostModel:
+    """What steps cost on links as they were measured, with the algorithms that the user and the conditions allow."""
+    network = measured_network(settings.network, () if manifest.sites is None else manifest.sites.links)
     numbers = {stream.name: stream.number for stream in plan.streams}
 
     def allowed(joined: frozenset[str], stream: str) -> tuple[Algorithm, ...]:
@@ -102,7 +104,7 @@ def cost_model(plan: JoinPlan, settings: SiteSettings) -> CostModel:
             return choice
         return tuple(one for one in choice if one not in SEMIJOINS) or (Algorithm.SP_D,)
 
-    return CostModel(settings.network, settings.interval_us / 1e6, allowed=allowed, framing=ARROW_FRAMING)
+    return CostModel(network, settings.interval_us / 1e6, allowed=allowed, framing=ARROW_FRAMING)
 
 
 def named_plan(plan: JoinPlan, sequences: Sequence[SiteSequence]) -> SemijoinPlan:
@@ -167,7 +169,7 @@ def _is_observed(plan: JoinPlan, manifest: Manifest) -> bool:
 
 def _shipping_seconds(
     plan: JoinPlan,
-    settings: SiteSettings,
+    network: Network,
     layout: Layout,
     graph: JoinGraph,
     before: Sequence[Copy],
@@ -179,7 +181,7 @@ def _shipping_seconds(
     seconds = 0.0
     for copy in (copy for copy in needed if copy.since == -1):
         stored = graph.stream(plan.streams[copy.stream].name)
-        link = settings.network.between(stored.site, sites[copy.site])
+        link = network.between(stored.site, sites[copy.site])
         size = stored.window_rows * stored.row_bytes if copy.kind == "rows" else 0.0
         if copy.has_values and copy.partial is not None:
             size = stored.window_rows * 8.0 * (copy.partial.width + 1)

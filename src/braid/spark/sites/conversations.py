@@ -9,14 +9,16 @@ receive the messages of the one before.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from braid.engine.commands import SiteCommand
-from braid.engine.reports import report_text
+from braid.engine.reports import SiteReport, report_text
 from braid.engine.tasks.functions import sink_of
 from braid.engine.tasks.metering import run_metered_round
 from braid.engine.tasks.sites.messages import PIECES, report_piece, split_reports
@@ -50,10 +52,13 @@ class RoundFunction(SlotPieces):
         talking = self.talking
         task, command, meter = current_task(SiteCommand, talking.locations, talking.slots, slot)
         talking.require_here(command.layout, slot)
+        began_us = time.time_ns() // 1000
         pieces, texts = split_reports(received)
         own = SlotTask(talking.plan, talking.locations, talking.slots, task)
         work = partial(run_site_round, own, command, self._round, pieces, sink_of(talking.plan))
         sent, report = run_metered_round(meter, work)
+        if isinstance(report, SiteReport) and talking.hosts is not None:
+            report = replace(report, began_us=began_us, ended_us=time.time_ns() // 1000)
         texts.append(report_text(report))
         if self._last:
             yield pa.RecordBatch.from_pydict({"report": texts}, schema=REPORT_SCHEMA)
