@@ -140,6 +140,26 @@ def test_a_copy_holds_what_it_is_said_to_hold(algorithm: Algorithm, seed: int, t
         _compare(looked, algorithm, live)
 
 
+@pytest.mark.parametrize("seed", seeds(99_500, 2))
+@pytest.mark.parametrize("algorithm", list(Algorithm))
+def test_a_restart_ships_nothing_again(algorithm: Algorithm, seed: int, tmp_path: Path) -> None:
+    """A run that starts again before every step sends what one that goes on sends, link by link and step by step."""
+    chance, slots = random.Random(seed), random.Random(seed).randint(2, 5)
+    source, stored = Input(chance), Input(chance)
+    straight, restarted = tmp_path / "straight", tmp_path / "restarted"
+    looked, sent = Looked(straight, algorithm, window=25, slots=slots), 0
+    for step in range(8):
+        rows = source.rows(step), stored.rows(step)
+        again = Looked(restarted, algorithm, window=25, slots=slots)
+        again.step = step
+        for run in (looked, again):
+            run.run(*rows)
+        assert again.progress["links"] == looked.progress["links"]
+        sent += sum(link["bytes"] for link in looked.progress["links"].values())
+        assert again.progress["numOutputRows"] == looked.progress["numOutputRows"]
+    assert sent > 0
+
+
 def _compare(looked: Looked, algorithm: Algorithm, live: list[Row]) -> None:
     copies = looked.copies()
     assert [copy.stream for copy in copies] == ([STORED] if algorithm not in ("SP-D", "SM-D2") else [])
