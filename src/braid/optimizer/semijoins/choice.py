@@ -33,7 +33,7 @@ CLEARLY_CHEAPER = 0.9
 # Before so many rows of a stream were seen, statistics say little.
 LEAST_ROWS = 100.0
 # Statistics change fast at first. Then they are means over some ten steps, and a search of four streams takes as long
-# as the driver's part of a step (0.04 to 0.14 s), so that only one step in eight searches.
+# as the driver's part of a step (0.03 to 0.14 s), so that only one step in eight searches.
 FIRST_STEPS, STEPS_A_SEARCH = 16, 8
 
 

@@ -4,7 +4,8 @@ The sequence of one head is searched again with those of the others as they are.
 lookups of the same place. A sequence looks up every stream once, so none of its steps share a place, and both searches
 work as they do for a head alone. This is repeated until no head changes; every change makes the plan cheaper, so it
 ends. What heads would save only by changing together is not found that way. So the search begins several times, with
-other ideas of which share of its copies a head pays, and the cheapest plan is taken.
+other ideas of which share of its copies a head pays, and with plans that join all at one site. The cheapest plan is
+taken.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from braid.optimizer.semijoins.costs import Traffic
+from braid.optimizer.semijoins.gathering import gathered_plans
 from braid.optimizer.semijoins.join_graphs import JoinGraph
 from braid.optimizer.semijoins.plans import HeadSequence, SemijoinPlan
 from braid.optimizer.semijoins.search import CostModel, Price, exhaustive_sequence, greedy_sequence
@@ -35,6 +37,9 @@ Share = Callable[[str], float]
 """The share of a copy's cost that a head pays, by the site of the copy."""
 # A plan that is cheaper by less is the same plan, computed in another order.
 SAME = 1e-9
+# Improving a beginning takes longer than all else. Of four streams with random statistics, improving all of them saves
+# one part in a hundred on average, in two and a half times the time.
+IMPROVED = 3
 
 
 def greedy_shared_plan(model: CostModel, graph: JoinGraph) -> SemijoinPlan:
@@ -51,19 +56,22 @@ def exhaustive_shared_plan(model: CostModel, graph: JoinGraph) -> SemijoinPlan:
 def _cheapest(
     model: CostModel, graph: JoinGraph, search: SearchSequence, beginnings: Sequence[SemijoinPlan]
 ) -> SemijoinPlan:
-    improved = (_improved(model, graph, beginning, search) for beginning in beginnings)
+    """The best plan that the most promising beginnings lead to."""
+    promising = sorted(dict.fromkeys(beginnings), key=lambda plan: shared_plan_seconds(model, graph, plan))[:IMPROVED]
+    improved = (_improved(model, graph, beginning, search) for beginning in promising)
     return min(improved, key=lambda plan: shared_plan_seconds(model, graph, plan))
 
 
 def _beginnings(model: CostModel, graph: JoinGraph, search: SearchSequence) -> list[SemijoinPlan]:
-    """Plans of heads that do not know of each other, each with another idea of what a copy costs it.
+    """Plans that join all at one site; and of heads that do not know of each other, with other ideas of costs.
 
-    It pays for its copies alone; or one share of them; or nothing for those at one site, which all others pay for.
+    A head pays for its copies alone; or one share of them; or nothing for those at one site, which all others pay for.
     """
     shares: list[Share] = [lambda site: 1.0, lambda site: 1 / (len(graph.streams) - 1)]
     shares += [partial(_share_at, free) for free in sorted({stream.site for stream in graph.streams})]
     prices = [_price_of_shares(model, share) for share in shares]
-    return [SemijoinPlan(tuple(search(model, graph, head, price) for head in graph.streams)) for price in prices]
+    plans = [SemijoinPlan(tuple(search(model, graph, head, price) for head in graph.streams)) for price in prices]
+    return [*plans, *gathered_plans(model, graph)]
 
 
 def _share_at(free: str, site: str) -> float:
