@@ -194,17 +194,23 @@ def _plans_table(measured: Measured) -> Table:
 
 
 def pictures(measured: Measured) -> Sequence[Picture]:
+    titles = {
+        "links": "Figure 10 on flights: links, modelled from counted messages",
+        "links and processor": "Figure 10 on flights: links, modelled, and processor, measured",
+    }
+    return [_picture(measured, name.replace(" ", "-"), titles[name], parts) for name, parts in PARTS.items()]
+
+
+def _picture(measured: Measured, name: str, title: str, parts: Sequence[str]) -> Picture:
     series = tuple(
         Series(
-            f"{search}, {text}",
-            tuple((p["window"], sum(p["counted"][search][part] for part in own)) for p in measured["points"]),
+            search,
+            tuple((p["window"], sum(p["counted"][search][part] for part in parts)) for p in measured["points"]),
             dashed=search.startswith("exhaustive"),
         )
-        for text, own in PARTS.items()
         for search in SEARCHES
     )
-    title = "Figure 10 on flights: links modelled from counted messages, processor measured"
-    return [Picture("", title, "window, ms", ("seconds a second",), series)]
+    return Picture(name, title, "window, ms", ("seconds a second",), series)
 
 
 FLIGHTS = Experiment(
