@@ -174,7 +174,10 @@ def publish_schema(location: str, query: str, schema: pa.Schema, is_first: bool)
     if before is None:
         buffer = pa.BufferOutputStream()
         pq.write_table(schema.empty_table(), buffer)
-        files.write_new(target, buffer.getvalue().to_pybytes())
+        try:
+            files.write_new(target, buffer.getvalue().to_pybytes())
+        except FileExistsError:  # of another run of the query, which started at the same moment
+            publish_schema(location, query, schema, is_first=False)
     elif before != schema.names:
         raise SinkError(
             f"The files in {location} have the columns {', '.join(before)}, but now they would have "
