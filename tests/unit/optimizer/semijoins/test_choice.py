@@ -94,6 +94,20 @@ def test_a_plan_goes_on_unless_another_is_clearly_cheaper_and_pays_for_its_copie
     assert "instead of s0: s1 by SP-D" in text
 
 
+@pytest.mark.parametrize(("step", "searched"), [(10, True), (17, False), (23, False), (24, True)])
+def test_later_steps_search_now_and_then(step: int, searched: bool) -> None:
+    plan = build_plan(logical_plan("eu", "us"))
+    strategy = Semijoin(Network(Link("1 Mbps", "1 ms")), algorithms=("SP-S", "SP-D"))
+    few, many = (100.0, 20.0, 50.0), (1000.0, 2000.0, 50.0)
+    first = choose(plan, strategy, manifest_of(plan, strategy, [few, many]))
+    turned = manifest_of(plan, strategy, [many, few])
+    assert turned.sites is not None
+    running = replace(turned, step=step, sites=replace(turned.sites, sequences=first.plan.sequences))
+    found = choose(plan, strategy, running)
+    assert (found.plan != first.plan) == searched
+    assert bool(found.adaptations) == searched
+
+
 def test_before_rows_were_seen_the_first_plan_stays() -> None:
     plan = build_plan(logical_plan("eu", "us"))
     strategy = Semijoin()
