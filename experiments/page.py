@@ -106,7 +106,8 @@ def _section(experiment: Experiment, record: Record, judged: Sequence[Judged], f
         before = record.verdicts.get(one.claim.name)
         if before is not None and before["holds"] is not one.verdict.holds:
             lines += ["", f"Judged otherwise when it was measured: {one.claim.text}: {before['here']}."]
-    lines += [line for earlier in record.earlier for line in _earlier(earlier)]
+    now = {one.claim.text: one.verdict.here for one in judged if one.verdict.holds is False}
+    lines += [line for earlier in record.earlier for line in _earlier(earlier, now)]
     for picture in experiment.pictures(record.measured):
         lines += ["", f"![{picture.title}]({folder}/{_file_of(experiment, picture.name)}.svg)"]
     for table in experiment.tables(record.measured):
@@ -132,11 +133,21 @@ def _origin(record: Record) -> str:
     return f"Measured {_minute(record.run['date'])} at commit {record.commit}, {place}, {load}; {parts}."
 
 
-def _earlier(earlier: Earlier) -> list[str]:
+def _earlier(earlier: Earlier, now: Mapping[str, str]) -> list[str]:
+    """What failed under other settings. A claim that fails now with the same figures is in the table already."""
     changed = ", ".join(f"{name} {_short(value)}" for name, value in earlier.settings.items())
     begin = f"Earlier, {_minute(earlier.date)} at commit {earlier.commit}"
-    begin += f", with {changed}" if changed else ", with other settings"
-    return ["", f"{begin}, these did not hold:", "", *(f"- {text}: {here}" for text, here in earlier.verdicts.items())]
+    begin += f", with {changed}" if changed else ", before settings were added"
+    others = [f"- {text}: {here}" for text, here in earlier.verdicts.items() if now.get(text) != here]
+    same = len(earlier.verdicts) - len(others)
+    if not others:
+        return ["", f"{begin}, {_claims(same)} did not hold, with the same figures as now."]
+    beside = f", beside {_claims(same)} with the same figures as now" if same else ""
+    return ["", f"{begin}, these did not hold{beside}:", "", *others]
+
+
+def _claims(number: int) -> str:
+    return "one claim" if number == 1 else f"{number} claims"
 
 
 def _settings(record: Record) -> list[str]:

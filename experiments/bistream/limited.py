@@ -284,13 +284,14 @@ def _rate_claims(query: str, reads: Reads) -> tuple[Claim, ...]:
         ),
         Claim(
             f"{name} half leads",
-            f"{title}: a biclique of half the units is then ahead of the matrix by an order of magnitude{end}",
+            f"{title}: a biclique of half the units is then ahead of the matrix by an order of magnitude,"
+            f" more than {ORDER:.1f} times{end}",
             "one order (80 GB)",
             partial(_leads, query, "JB8", ORDER, reads),
         ),
         Claim(
             f"{name} subgroups lead",
-            f"{title}: and one of as many units with 8 subgroups by almost two{end}",
+            f"{title}: and one of as many units with 8 subgroups by almost two, more than {TWO_ORDERS:.0f} times{end}",
             "almost two orders (80 GB)",
             partial(_leads, query, "JB16-CR8", TWO_ORDERS, reads),
         ),

@@ -13,7 +13,7 @@ from experiments.claims import Claim, Judged, Measured, Ratio, Verdict, all_of
 from experiments.experiment import Experiment, Table
 from experiments.page import Paper, page_text, write_page
 from experiments.pictures import Kind, Picture, Series, draw
-from experiments.records import Record, keep_record, make_record, read_record
+from experiments.records import Earlier, Record, keep_record, make_record, read_record
 
 BOUND = 2
 REASON = "a text, which is no setting"
@@ -99,6 +99,21 @@ def test_claims_that_failed_stay_in_the_record_when_settings_change(tmp_path: Pa
     text = page(again)
     assert "Earlier, 2026-11-15 00:10 UTC at commit abc, with size.rows 1, these did not hold:" in text
     assert "- more is more: 1 times" in text
+
+
+def test_an_earlier_failure_with_the_same_figures_is_counted_and_not_repeated() -> None:
+    record = make_record(EXPERIMENT, Size("quick", 1), RUN)
+    failed = {"more is more": "1 times"}
+    earlier = Earlier("2026-11-14T00:00:00", "abb", {}, failed)
+    text = page(replace(record, earlier=(earlier,)))
+    begin = "Earlier, 2026-11-14 00:00 UTC at commit abb, before settings were added, "
+    assert f"{begin}one claim did not hold, with the same figures as now." in text
+    assert "- more is more" not in text
+    both = replace(earlier, settings={"size.rows": 2}, verdicts={**failed, "less is less": "5 times"})
+    text = page(replace(record, earlier=(both,)))
+    assert (
+        "size.rows 2, these did not hold, beside one claim with the same figures as now:\n\n- less is less: 5" in text
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 3], ids=["same settings", "no failure"])
