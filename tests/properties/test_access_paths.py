@@ -19,7 +19,7 @@ import pytest
 from braid.control import compaction, merging, paths
 from braid.control.paths import PathDecision
 from braid.engine import delta
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.errors import PredicateError
 from braid.optimizer.strategies import Biclique
 from braid.plan.expressions import Expression
@@ -57,7 +57,7 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 5)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 3)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 3)
 
 
 def make_ranges(seed: int, *, small: bool = False, nothing_late: bool = False) -> Case:

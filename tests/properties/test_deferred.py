@@ -22,7 +22,7 @@ from braid.control.memory.groups import MemoryState
 from braid.control.memory.separating import Hidden
 from braid.control.ordering import Ordering
 from braid.engine.memory import disk
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.engine.tasks.worker import cache
 from braid.errors import CorruptStateError, StorageWarning, StrategyError
 from braid.optimizer.strategies import Biclique, Partitioned
@@ -50,7 +50,7 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(merging, "MAX_LIVE_ASSIGNMENTS", 2)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 20)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 2)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 2)
 
 
 def owing_groups(query: InlineQuery) -> tuple[int, ...]:

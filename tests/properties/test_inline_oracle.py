@@ -11,8 +11,9 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import compaction, merging
 from braid.engine import locations
-from braid.engine.tasks import ingest, intermediate, lookups, merge, results, shuffle
+from braid.engine.tasks import ingest, intermediate, lookups, results, shuffle
 from braid.engine.tasks.lookup import arrivals, exchange
+from braid.engine.tasks.merging import slices
 from braid.engine.tasks.worker import cache
 from braid.kernels import join as kernel
 from braid.kernels import search, sizes, tiles
@@ -49,7 +50,7 @@ CRAMPING: tuple[tuple[ModuleType, str, int], ...] = (
     (merging, "BASE_ROWS", 4),
     (compaction, "LEAST_ROWS", 5),
     (compaction, "SHARE", 0),
-    (merge, "MIN_ROWS_TO_CUT", 2),
+    (slices, "MIN_ROWS_TO_CUT", 2),
     (sizes, "PIECE_BYTES", 200),
 )
 

@@ -11,7 +11,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from braid.control import compaction, merging
 from braid.engine import locations
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.engine.tasks.worker import cache
 from braid.optimizer.strategies import Strategy
 from braid.plan.memory import MemoryLimit
@@ -42,7 +42,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         (merging, "BASE_ROWS", 4),
         (compaction, "LEAST_ROWS", 5),
         (compaction, "SHARE", 0),
-        (merge, "MIN_ROWS_TO_CUT", 2),
+        (slices, "MIN_ROWS_TO_CUT", 2),
     ):
         monkeypatch.setattr(module, name, limit)
     monkeypatch.setattr(cache, "_open_stores", type(cache._open_stores)())

@@ -12,7 +12,7 @@ import pytest
 
 from braid.control import compaction, merging
 from braid.control.ordering import Ordering
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.errors import RestartError
 from braid.optimizer.strategies import Biclique, Partitioned
 from braid.state.blocks import BlockReader
@@ -32,7 +32,7 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "FAN_IN", 3)
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(merging, "MAX_LIVE_ASSIGNMENTS", 2)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 2)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 2)
 
 
 def run(case: Case, query: InlineQuery, clock: ManualClock) -> Counter[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ import pytest
 
 from braid.control import compaction
 from braid.control.elasticity import Elasticity
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.strategies import Biclique, Matrix, Strategy, TimeSliced
 from braid.plan.layout import Adapt
 from braid.state.files import LocalFiles
@@ -81,7 +81,7 @@ def test_results_do_not_depend_on_scaling(seed: int, tmp_path: Path, monkeypatch
     chance = random.Random(seed)
     monkeypatch.setattr(compaction, "LEAST_ROWS", chance.choice((30, 1_000_000)))
     monkeypatch.setattr(compaction, "SHARE", 0.0)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
     by_key, window = chance.random() < 0.6, chance.choice((30, 30, None))
     logical_plan = draft(by_key, window).logical_plan()
     strategy: Strategy = Biclique((4, 4), (2, 2)) if by_key else Biclique((3, 2))

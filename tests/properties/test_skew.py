@@ -15,7 +15,7 @@ import pytest
 
 from braid.control import compaction, skew
 from braid.control.elasticity import Elasticity
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.strategies import Auto, Biclique, Partitioned, Strategy
 from braid.plan.logical import LogicalPlan
 from braid.state.files import LocalFiles
@@ -122,7 +122,7 @@ def test_subgroups_follow_hot_keys_and_results_do_not_depend_on_them(
     chance = random.Random(seed)
     monkeypatch.setattr(compaction, "LEAST_ROWS", chance.choice((30, 1_000_000)))
     monkeypatch.setattr(compaction, "SHARE", 0.0)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
     case, slots, restarts = make_skewed(chance), chance.choice((2, 4, 6)), chance.random() < 0.5
     scales = chance.random() < 0.3
     elastic = Elasticity(0.3, 0.8, 0.6, 1, 1, chance.choice((2_000, 9_000)), 1, 3) if scales else None

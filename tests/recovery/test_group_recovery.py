@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from braid.control import compaction, merging
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.strategies import Partitioned
 from braid.state.checkpoint import Checkpoint
 from braid.state.files import LocalFiles
@@ -27,7 +27,7 @@ def change_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "MAX_LIVE_ASSIGNMENTS", 2)
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 6)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
 
 
 @pytest.mark.parametrize("seed", seeds(46_000, 2))

@@ -17,7 +17,7 @@ import pytest
 from braid.control import compaction, merging, sizing
 from braid.control.idleness import SourceCheck
 from braid.control.memory.adapting import Decide
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.exchange import RequestedExchange
 from braid.optimizer.strategies import Strategy, TimeSliced
 from braid.plan.logical import LogicalPlan
@@ -55,7 +55,7 @@ def merge_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 6)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
 
 
 class Drill:

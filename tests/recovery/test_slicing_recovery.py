@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from braid.control import compaction, merging
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.strategies import TimeSliced
 from braid.plan.layout import Adapt, SlicingKind
 from braid.state.checkpoint import Checkpoint
@@ -30,7 +30,7 @@ def change_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "CLOSED_FAN_IN", 2)
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 6)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
 
 
 def drill(case: Case, directory: Path, slicing: SlicingKind, adapt: Adapt, chance: random.Random) -> Drill:

@@ -16,7 +16,9 @@ from braid.engine.tasks.intermediate import IntermediateRows
 from braid.engine.tasks.lookup.exchange import ExchangedRows
 from braid.engine.tasks.lookup.unit_counts import unit_counts
 from braid.engine.tasks.lookups import SlotLookups
-from braid.engine.tasks.merge import gather_placed, merge_apart, merge_blocks, merge_groups, move_blocks
+from braid.engine.tasks.merging.blocks import gather_placed, merge_blocks, move_blocks
+from braid.engine.tasks.merging.groups import GroupMerge
+from braid.engine.tasks.merging.slot_merge import SlotMerge, merge_order, rewritten_rows
 from braid.engine.tasks.segments import Begin
 from braid.engine.tasks.selection import select_outputs
 from braid.engine.tasks.task import SlotTask
@@ -30,7 +32,6 @@ from braid.kernels.sizes import piece_rows
 from braid.optimizer.trees import in_shape
 from braid.placement.groups import opened_units
 from braid.placement.units import units_by_slot
-from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Merge
 
@@ -198,41 +199,41 @@ class SlotProbe:
         began = time.monotonic()
         by_group = merge.into == merge.epoch
         block, apart = self._merge_groups(merge, suffix) if by_group else (self._merge(merge, suffix), None)
-        rows = sum(written.rows for written in (block, apart) if written is not None)
-        if merge.copied:
-            # The other rows of the block were only copied.
-            rows = rows * (merge.last - merge.first) // merge.slices
+        rows = rewritten_rows(merge, block, apart)
         return MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block, apart)
 
     def _gathered(self, gather: Merge, suffix: str) -> Block | None:
         if gather.into is None:
             return self._merge(gather, suffix)
         old, new = self._layouts[gather.epoch], self._layouts[gather.into]
-        place = self._task.block_path(f"{self._name}-{suffix}.block")
-        order, owned, inputs = self._order(gather), self._owned(gather, new), self._inputs(gather)
-        return gather_placed(gather, (old, new), order, owned, inputs, self._store, *place)
+        return gather_placed(self._slot_merge(gather, new, suffix), old, new)
 
     def _merge(self, merge: Merge, suffix: str) -> Block | None:
-        layout, place = self._layouts[merge.epoch], self._task.block_path(f"{self._name}-{suffix}.block")
-        order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
+        layout = self._layouts[merge.epoch]
+        slot_merge = self._slot_merge(merge, layout, suffix)
         if merge.into is not None:
-            return move_blocks(merge, order, (layout, self._layouts[merge.into]), owned, inputs, self._store, *place)
-        return merge_blocks(merge, layout, order, owned, inputs, self._store, *place)
+            return move_blocks(slot_merge, layout, self._layouts[merge.into])
+        return merge_blocks(slot_merge, layout)
 
     def _merge_groups(self, merge: Merge, suffix: str) -> tuple[Block | None, Block | None]:
         """The rows of this slot's partition groups; those of groups apart are a block of their own."""
         layout = self._layouts[merge.epoch]
         opened = {epoch: self._opened(own) for epoch, own in self._layouts.items() if own.shares_groups(layout)}
-        order, owned, inputs = self._order(merge), self._owned(merge, layout), self._inputs(merge)
-        given = (merge, self._layouts, order, opened, owned, inputs, self._store)
-        apart = self._task.block_path(f"{self._name}-{suffix}-apart.block") if merge.apart else None
-        block = merge_groups(*given, *self._task.block_path(f"{self._name}-{suffix}.block"))
-        return block, None if apart is None else merge_apart(*given, *apart)
+        block = GroupMerge(self._slot_merge(merge, layout, suffix), layout, opened).merge_groups()
+        if not merge.apart:
+            return block, None
+        return block, GroupMerge(self._slot_merge(merge, layout, f"{suffix}-apart"), layout, opened).merge_apart()
 
-    def _order(self, merge: Merge) -> SortOrder:
-        """The newest sort order of the stream, unless earlier slices of the merge were written in another."""
-        order = self._command.sort_order(merge.stream)
-        return order if merge.choices is None else replace(order, choices=merge.choices)
+    def _slot_merge(self, merge: Merge, layout: Layout, suffix: str) -> SlotMerge:
+        """What this slot does of a merge whose rows its units of a layout own."""
+        return SlotMerge(
+            merge,
+            merge_order(merge, self._command.sort_order(merge.stream)),
+            self._owned(merge, layout),
+            [block for block in self._command.blocks if block.file in merge.files],
+            self._store,
+            self._task.block_path(f"{self._name}-{suffix}.block"),
+        )
 
     def _owned(self, merge: Merge, layout: Layout) -> set[int]:
         """This slot's units of the merged stream."""
@@ -244,6 +245,3 @@ class SlotProbe:
         """The units of a layout whose segments this slot opens."""
         newest, streams = self._command.layouts[-1], len(self._plan.streams)
         return list(opened_units(newest, layout, streams, self._task.slots, self._task.slot))
-
-    def _inputs(self, merge: Merge) -> list[Block]:
-        return [block for block in self._command.blocks if block.file in merge.files]

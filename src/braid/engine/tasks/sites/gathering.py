@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from braid.engine.commands import SiteCommand
 from braid.engine.reports import MergeReport
-from braid.engine.tasks.merge import gather_placed, merge_blocks
+from braid.engine.tasks.merging.blocks import gather_placed, merge_blocks
+from braid.engine.tasks.merging.slot_merge import SlotMerge, merge_order, rewritten_rows
 from braid.engine.tasks.segments import SegmentStore
 from braid.engine.tasks.task import SlotTask
 from braid.placement.sites import site_of
 from braid.placement.units import is_primary
-from braid.plan.join import SortOrder
 from braid.plan.layout import Layout
 from braid.state.manifest import Block, Merge
 
@@ -37,13 +37,13 @@ def gather(task: SlotTask, command: SiteCommand, unit: int, name: str, stores: S
             continue
         inputs = [block for block in (*command.starting, *command.blocks) if block.file in gather.files]
         place = task.block_path(f"{name}-g{number}.block", command.layout.sites[site].name)
-        order, old = _order(command, gather), layouts[gather.epoch]
+        order, old = merge_order(gather, command.common.sort_order(gather.stream)), layouts[gather.epoch]
         if gather.into is None:
-            block = merge_blocks(gather, command.layout, order, {unit}, inputs, stores.shared, *place)
+            block = merge_blocks(SlotMerge(gather, order, {unit}, inputs, stores.shared, place), command.layout)
         else:
             store = stores.own if old.kind == "sites" else stores.shared
             gather, inputs = _primary(gather, old, inputs)
-            block = gather_placed(gather, (old, command.layout), order, {unit}, inputs, store, *place)
+            block = gather_placed(SlotMerge(gather, order, {unit}, inputs, store, place), old, command.layout)
         if block is not None:
             found.append(block)
     return tuple(found)
@@ -69,15 +69,8 @@ def merge_own(
         began = time.monotonic()
         inputs = [block for block in command.blocks if block.file in merge.files]
         place = task.block_path(f"{name}-m{position}.block", command.layout.sites[site_of(command.layout, unit)].name)
-        block = merge_blocks(merge, command.layout, _order(command, merge), {unit}, inputs, store, *place)
-        rows = 0 if block is None else block.rows
-        if merge.copied:
-            # The other rows of the block were only copied.
-            rows = rows * (merge.last - merge.first) // merge.slices
-        found.append(MergeReport(merge.number, merge.stream, rows, time.monotonic() - began, block))
+        order = merge_order(merge, command.common.sort_order(merge.stream))
+        block = merge_blocks(SlotMerge(merge, order, {unit}, inputs, store, place), command.layout)
+        rows, seconds = rewritten_rows(merge, block), time.monotonic() - began
+        found.append(MergeReport(merge.number, merge.stream, rows, seconds, block))
     return tuple(found)
-
-
-def _order(command: SiteCommand, merge: Merge) -> SortOrder:
-    order = command.common.sort_order(merge.stream)
-    return order if merge.choices is None else SortOrder(merge.choices, order.cut_us)

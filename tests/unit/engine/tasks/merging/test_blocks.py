@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from braid.control import compaction, merging
-from braid.engine.tasks import merge
+from braid.engine.tasks.merging import slices
 from braid.optimizer.strategies import Biclique, Partitioned, Strategy
 from braid.testing import Draft, InlineQuery, equal
 
@@ -43,7 +43,7 @@ def test_a_merge_over_several_steps_keeps_every_row_and_ends_in_one_block(
     monkeypatch.setattr(merging, "FAN_IN", 4)
     monkeypatch.setattr(compaction, "SHARE", 0.0)
     monkeypatch.setattr(compaction, "LEAST_ROWS", 12)
-    monkeypatch.setattr(merge, "MIN_ROWS_TO_CUT", 1)
+    monkeypatch.setattr(slices, "MIN_ROWS_TO_CUT", 1)
     draft = Draft()
     a, b = (draft.stream(name, {"k": "int"}, window_us=None) for name in ("a", "b"))
     logical_plan = draft.on(equal(a["k"], b["k"])).logical_plan()
