@@ -1,8 +1,9 @@
-"""A paper's page, made of its records alone: a summary, every claim beside what was found, and a section each."""
+"""A paper's page, made of its records alone: a summary, then a section for each experiment, with all of its claims."""
 
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from experiments.claims import Judged
 from experiments.experiment import Experiment, Table
-from experiments.pictures import draw, draw_overview
+from experiments.pictures import FIELDS, draw, draw_overview
 from experiments.records import Earlier, Record
 
 PARTS = {"python": "Python", "pyspark": "PySpark", "pyarrow": "PyArrow", "numpy": "NumPy"}
@@ -48,9 +49,7 @@ def page_text(paper: Paper, size: str, records: Records, folder: str) -> str:
     """The page; `folder` is where its pictures are."""
     judged = {one.name: one.judged(records[one.name].measured) for one in paper.experiments if one.name in records}
     lines = [f"# {paper.title}", "", paper.opening.strip(), "", *_overview(paper, size, judged, folder), ""]
-    lines += ["| shown in | claim | paper | here |  |", "| --- | --- | --- | --- | --- |"]
-    for experiment in paper.experiments:
-        lines += [_claim(experiment, one) for one in judged.get(experiment.name, ())]
+    lines += _contents(paper, judged)
     for experiment in paper.experiments:
         lines += ["", f"## {experiment.title}", ""]
         record = records.get(experiment.name)
@@ -89,16 +88,34 @@ def _overview(paper: Paper, size: str, judged: Mapping[str, Sequence[Judged]], f
     return [*textwrap.wrap(text, 120), "", f"![Claims of the paper, by what was found here]({folder}/{OVERVIEW}.svg)"]
 
 
-def _claim(experiment: Experiment, one: Judged) -> str:
+def _contents(paper: Paper, judged: Mapping[str, Sequence[Judged]]) -> list[str]:
+    """Every section, what of the paper it measures, and how many of its claims hold."""
+    lines = [f"| section | of the paper | {' | '.join(FIELDS)} |", f"| --- | --- |{' ---: |' * len(FIELDS)}"]
+    for experiment in paper.experiments:
+        counts = Counter(one.word for one in judged.get(experiment.name, ()))
+        numbers = " | ".join(str(counts[word]) if experiment.name in judged else "" for word in FIELDS)
+        link = f"[{experiment.title}](#{_anchor(experiment.title)})"
+        lines.append(f"| {link} | {', '.join(experiment.shown_in)} | {numbers} |")
+    return lines
+
+
+def _anchor(heading: str) -> str:
+    """The name that a heading has as the target of a link."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _claim(one: Judged) -> str:
     word = {"does not hold": "**does not hold**"}.get(one.word, one.word)
     if one.word == "by construction":
         word += f": {one.claim.certain}"
-    return f"| {', '.join(experiment.shown_in)} | {one.claim.text} | {one.claim.paper} | {one.verdict.here} | {word} |"
+    return f"| {one.claim.text} | {one.claim.paper} | {one.verdict.here} | {word} |"
 
 
 def _section(experiment: Experiment, record: Record, judged: Sequence[Judged], folder: str) -> list[str]:
-    """How it was measured, when and of which commit, why what fails is likely to fail, pictures, tables, settings."""
-    lines = [experiment.describe(record.measured, record.settings), "", _origin(record)]
+    """How it was measured, when and of which commit, its claims, why what fails is likely to fail, and all figures."""
+    lines = [experiment.describe(record.measured, record.settings), "", _origin(record), ""]
+    lines += [f"| {', '.join(experiment.shown_in)} | paper | here |  |", "| --- | --- | --- | --- |"]
+    lines += [_claim(one) for one in judged]
     reasons = dict.fromkeys(j.verdict.why for j in judged if j.verdict.holds is not True and j.verdict.why)
     for reason in reasons:
         lines += ["", reason]

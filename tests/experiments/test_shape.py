@@ -130,8 +130,10 @@ def test_the_page_has_every_claim_table_and_picture(tmp_path: Path) -> None:
     text = path.read_text()
     assert text == page(record)
     assert "Of 2 claims 1 holds, 0 do not, 0 are undecided; 1 could not have come out otherwise" in text
-    assert "| Figure 3 | more is more | 2 times | 3 times | holds |" in text
-    assert "| Figure 3 | three is three | 3 | 3 | by construction: it is the same number |" in text
+    assert "| more is more | 2 times | 3 times | holds |" in text
+    assert "| three is three | 3 | 3 | by construction: it is the same number |" in text
+    assert "| section | of the paper | holds | does not hold | undecided | by construction |" in text
+    assert "| [An example](#an-example) | Figure 3 | 1 | 0 | 0 | 1 |" in text
     assert "Counted 3 of 3." in text
     assert "Measured 2026-11-15 00:10 UTC at commit abc, 2 cores of some, 8 GiB, load 0.5 before it; Python 3." in text
     assert "A caption\n\n| what | how many |" in text
@@ -146,7 +148,7 @@ def test_the_page_has_every_claim_table_and_picture(tmp_path: Path) -> None:
 
 def test_a_claim_that_does_not_hold_has_its_reason_on_the_page() -> None:
     text = page(make_record(EXPERIMENT, Size("quick", 1), RUN))
-    assert "| Figure 3 | more is more | 2 times | 1 times | **does not hold** |" in text
+    assert "| more is more | 2 times | 1 times | **does not hold** |" in text
     assert "It rained." in text
 
 
@@ -168,6 +170,13 @@ def test_an_experiment_without_a_record_waits() -> None:
     text = page_text(PAPER, "quick", {}, "pictures")
     assert "it waits for the next run" in text
     assert "Of 0 claims" in text
+    assert "| [An example](#an-example) | Figure 3 |  |  |  |  |" in text
+
+
+def test_links_of_the_contents_lead_to_the_headings() -> None:
+    experiment = replace(EXPERIMENT, title="On Spark: windows, 10 to 60 s (modelled)")
+    text = page_text(replace(PAPER, experiments=(experiment,)), "quick", {}, "pictures")
+    assert "(#on-spark-windows-10-to-60-s-modelled)" in text
 
 
 def test_rounds_that_disagree_or_are_few_decide_nothing() -> None:
