@@ -165,7 +165,7 @@ def _boxes(measured: Measured) -> Picture:
         for s in SETTINGS
     )
     title = "Modelled time of a step on a node for each unit: quartiles, lowest and highest"
-    return Picture("steps", title, "query", ("milliseconds",), series, "boxes")
+    return Picture("steps", title, "query", ("milliseconds",), series, "boxes", "log")
 
 
 MODELLED = Experiment(
