@@ -44,6 +44,7 @@ STREAMS = ("slow", "fast")
 SCHEMA = "ts timestamp, v double"
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 POLL_SECONDS = 0.005
+LIMIT_SECONDS = 600  # an overloaded run needs half a minute for what has queued
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,9 @@ class Replayer:
         try:
             queries.extend(self._start(place, number, replay) for number in range(replay.queries))
             began = _feed(files, place / "input", queries)
-            last = _last(replay.turn, pacing.seconds)
-            _wait_until(queries, lambda: all(_frontier_of(query) >= last for query in queries))
+            last = last_turn(replay.turn, pacing.seconds)
+            latest = time.monotonic() + LIMIT_SECONDS
+            _wait_until(queries, lambda: all(_frontier_of(query) >= last for query in queries), latest)
             return [[_step(progress, began) for progress in query.recentProgress] for query in queries]
         finally:
             for query in queries:
@@ -180,7 +182,7 @@ def responses(steps: Sequence[Step], turn: float, pacing: Pacing) -> list[float]
         due = (number + 1) * FILE_SECONDS
         for share in np.arange(1, ROWS_A_FILE + 1) / ROWS_A_FILE:
             time_of_row = due - FILE_SECONDS * (1 - share)
-            if time_of_row <= _last(turn, pacing.seconds):
+            if time_of_row <= last_turn(turn, pacing.seconds):
                 found.append(_left(steps, float(time_of_row)) - due)
     return found
 
@@ -190,10 +192,12 @@ def _left(steps: Sequence[Step], second: float) -> float:
 
 
 def _turns(turn: float, seconds: float) -> list[float]:
-    return [float(due) for due in np.arange(turn, seconds + 1e-9, turn)]
+    # Rows have microseconds: a sum of turns that is a little more than its row's time would never be reached.
+    return [round(float(due), 6) for due in np.arange(turn, seconds + 1e-9, turn)]
 
 
-def _last(turn: float, seconds: float) -> float:
+def last_turn(turn: float, seconds: float) -> float:
+    """The time of the last row of the slower stream: all that wait have left once the frontier is there."""
     return _turns(turn, seconds)[-1]
 
 
@@ -210,8 +214,10 @@ def _feed(files: list[tuple[float, Path]], inputs: Path, queries: Sequence[Run])
     return began
 
 
-def _wait_until(queries: Sequence[Run], condition: Callable[[], bool]) -> None:
+def _wait_until(queries: Sequence[Run], condition: Callable[[], bool], latest: float = math.inf) -> None:
     while not condition():
+        if time.monotonic() > latest:
+            raise RuntimeError(f"Not all rows were emitted {LIMIT_SECONDS} s after the last file.")
         for query in queries:
             if not query.isActive:
                 query.awaitTermination()

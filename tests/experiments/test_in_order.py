@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from braid.control.ordering import Ordering
 from experiments.in_order import equations, timed
 from experiments.in_order.arrivals import FAST, SLOW, Arrivals, periodic
 from experiments.in_order.equations import Setting
-from experiments.in_order.replay import FILE_SECONDS, Pacing, Replay, Step, responses
+from experiments.in_order.replay import FILE_SECONDS, FIRST, Pacing, Replay, Step, last_turn, responses, write_files
 from experiments.in_order.rows import prepare
 from experiments.in_order.server import serve
 
@@ -96,6 +98,15 @@ def test_a_response_lasts_from_when_a_file_is_due_to_the_end_of_its_rows_step() 
     found = responses(steps, turn=1.0, pacing=Pacing(seconds=2.0, warm_up=1.0))
     rows = len(found) // 2
     assert found == pytest.approx([4.0 - (1 + FILE_SECONDS)] * rows + [4.0 - 2.0] * rows)
+
+
+@pytest.mark.parametrize("turn", [1.0, 1.6, 2.0, 4.0])
+@pytest.mark.parametrize("seconds", [8.0, 28.0])
+def test_the_time_that_a_replay_waits_for_is_that_of_a_row(turn: float, seconds: float, tmp_path: Path) -> None:
+    """A turn of 1.6 s seventeen times is a little more than 27.2 s in floating point."""
+    files = [path for _, path in write_files(tmp_path, turn, seconds) if path.parent.name == "slow"]
+    last = pq.read_table(files[-1])["ts"][-1].as_py()
+    assert (last - FIRST).total_seconds() == last_turn(turn, seconds)
 
 
 def test_what_waits_is_weighed_by_the_time_until_the_next_step_ends() -> None:
