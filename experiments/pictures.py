@@ -12,7 +12,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, ScalarFormatter
 
 COLOURS = ("#b5482a", "#3f6f8f", "#8a8f98", "#6a8f3f", "#8f3f7a", "#b59a2a", "#2f4b3c", "#d48a6a")
 FIELDS = {"holds": "#3f6f8f", "does not hold": "#b5482a", "undecided": "#c9c2b4", "by construction": "#8a8f98"}
@@ -86,10 +86,24 @@ def _frame(axes: Any, picture: Picture, label: str) -> None:
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if picture.along_scale == "log":
         axes.set_xscale("log")
+        _number_plainly(axes.xaxis)
     if picture.scale == "log":
         axes.set_yscale("log")
+        _number_plainly(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
+
+
+class _Plain(LogFormatter):
+    """The ticks that Matplotlib would number on a log axis, as 0.5 or 20,000 and not as powers."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,.10g}" if super().__call__(x, pos) else ""
+
+
+def _number_plainly(axis: Any) -> None:
+    axis.set_major_formatter(_Plain())
+    axis.set_minor_formatter(_Plain(labelOnlyBase=False, minor_thresholds=(1.5, 0.4)))
 
 
 def _save(figure: Any, directory: Path, name: str) -> None:
