@@ -151,7 +151,7 @@ class Campaign:
         tried: list[Tried] = []
         results: list[Result] = []
         while (rate := next_rate(tried, task.rows_per_second)) is not None:
-            offered = offered_task(task, rate)
+            offered = replace(offered_task(task, rate), round=sum(one.rate == rate for one in tried))
             results.append(self._finished(offered) or self._measure(offered))
             shutil.rmtree(self._data(offered), ignore_errors=True)
             tried.append(tried_rate(results[-1]))

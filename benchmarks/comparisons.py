@@ -93,11 +93,11 @@ BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "band-rates": rates(
         "band",
         "Band join |r.x - s.x| <= d, window ±10 s",
-        {"Braid": 800_000, FLINK: 1_000, FLINK_CHECKPOINTS: 1_000, "Spark, constant key": 200, "Pathway": 100},
+        {"Braid": 1_000_000, FLINK: 2_000, FLINK_CHECKPOINTS: 2_000, "Spark, constant key": 200, "Pathway": 100},
     ),
     "theta-rates": rates(
         "theta",
         "Inequalities on two attributes, window ±10 s",
-        {"Braid": 400_000, FLINK: 1_000, FLINK_CHECKPOINTS: 1_000, "Spark, constant key": 200},
+        {"Braid": 800_000, FLINK: 2_000, FLINK_CHECKPOINTS: 2_000, "Spark, constant key": 200},
     ),
 }

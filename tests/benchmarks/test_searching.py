@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
@@ -28,6 +29,18 @@ def test_a_search_ends_between_what_holds_and_what_fails(first: float) -> None:
         failed = [one.rate for one in tried if one.rate > most]
         assert len(tried) == MOST_TRIES or min(failed) <= best * CLOSE
     assert len(tried) <= MOST_TRIES
+
+
+@pytest.mark.parametrize("paused", range(MOST_TRIES))
+def test_a_pause_fails_no_rate_that_a_system_holds(paused: int) -> None:
+    """In one of the tries everything stands still for some seconds."""
+    tries = count()
+    tried = searched(lambda rate: 20.0 if next(tries) == paused or rate > 1_500 else 0.5, 1_000.0)
+    best = best_rate(tried, BOUNDS[0])
+    assert best is not None
+    assert 1_500 / CLOSE <= best <= 1_500
+    offered = [one.rate for one in tried]
+    assert offered.count(min(rate for rate in offered if rate > best)) == 2
 
 
 def test_a_system_that_is_always_late_holds_no_rate() -> None:
