@@ -16,46 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchmarks.answers import Answer, answer_of, connect
 from benchmarks.pacing import OVERLOAD_SECONDS, feed, lateness
 from benchmarks.peers import flink
+from benchmarks.peers.paced_job import ENDING_SECONDS, QUIET_SECONDS, Job, taken, with_results
 from benchmarks.peers.streaming import Announce, Places
 from benchmarks.processes import end_group
 from benchmarks.tasks import Measurement, Task
-from benchmarks.workloads.workload import batch_files, file_name, row_counts
+from benchmarks.workloads.workload import batch_files, row_counts
 
 MONITOR = "50 ms"  # how often Flink looks for files
 EMITTED = "emitted"
-QUIET_SECONDS = 2.0  # without a new byte in the output: everything that was read is joined
-ENDING_SECONDS = 60.0
-POLL_SECONDS = 0.05
 FIRST_FILE = "start.csv"
-
-
-class Job:
-    """A running job: active until it is stopped or its process ends."""
-
-    def __init__(self, child: subprocess.Popen[bytes], output: Path) -> None:
-        self._child = child
-        self._output = output
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802 (as Spark's)
-        return self._child.poll() is None
-
-    def settle(self, seconds: float) -> bool:
-        """Wait until some results came and none more come; whether they did within the time."""
-        end, size, since = time.time() + seconds, 0, time.time()
-        while self.isActive and time.time() < end:
-            now = sum(path.stat().st_size for path in self._output.rglob("*part-*") if path.is_file())
-            if now != size:
-                size, since = now, time.time()
-            elif size and time.time() - since > QUIET_SECONDS:
-                return True
-            time.sleep(POLL_SECONDS)
-        return False
 
 
 def run_flink_paced(task: Task, spec: dict[str, Any], python: Path, places: Places, announce: Announce) -> Measurement:
@@ -67,7 +40,7 @@ def run_flink_paced(task: Task, spec: dict[str, Any], python: Path, places: Plac
     rows = row_counts(places.data, task.workload.stream_names, task.batches)
     child = flink.start_flink_job(spec, python, log)
     try:
-        job = Job(child, places.output)
+        job = Job(child, lambda: sum(path.stat().st_size for path in places.output.rglob("*part-*") if path.is_file()))
         if not job.settle(task.limit_seconds):
             return Measurement(error=f"had not joined its first window after {task.limit_seconds:g} s: {_end(log)}")
 
@@ -94,15 +67,13 @@ def _measured(
     if "error" in said:
         return Measurement(error=str(said["error"]))
     committed = "execution.checkpointing.interval" in task.settings
-    taken = _taken(task, places, said["columns"], committed=committed)
+    out = _out(task, places, said["columns"], committed=committed)
     settings = flink.settings_of(said)
-    # A file without results says nothing, unless none came after it either.
-    counted = {batch: at for batch, at in due.items() if batch in taken or batch > max(taken, default=-1)}
     return Measurement(
         answer=_answer(task, places, said["columns"]),
         answer_batches=task.batches,
         settings=settings,
-        details={"latency": lateness(task, rows, counted, taken, ended)},
+        details={"latency": lateness(task, rows, with_results(due, out), out, ended)},
     )
 
 
@@ -125,8 +96,8 @@ def _results(task: Task, places: Places, columns: Sequence[Sequence[str]]) -> tu
     return relation, {str(path): path.stat().st_ctime for path in files}
 
 
-def _taken(task: Task, places: Places, columns: Sequence[Sequence[str]], *, committed: bool) -> dict[int, float]:
-    """When the last result of each file was out; results count to the later of the files of their rows."""
+def _out(task: Task, places: Places, columns: Sequence[Sequence[str]], *, committed: bool) -> dict[int, float]:
+    """When the last result of each file was out."""
     relation, commits = _results(task, places, columns)
     if not commits:
         return {}
@@ -134,11 +105,9 @@ def _taken(task: Task, places: Places, columns: Sequence[Sequence[str]], *, comm
     query = f"SELECT {ids}, epoch({EMITTED}::TIMESTAMP) AS emitted, filename FROM {relation}"
     with connect(task.cores, order="free") as connection:
         found: pa.Table = connection.sql(query).to_arrow_table()
-    names = task.workload.stream_names
-    ids_of = {name: np.asarray(found.column(f"{name}_id")) for name in names}
-    files = [np.searchsorted(_first_ids(task, places, name), ids_of[name], "right") - 1 for name in names]
+    ids_of = {name: np.asarray(found.column(f"{name}_id")) for name in task.workload.stream_names}
     times = _commit_times(found.column("filename"), commits) if committed else np.asarray(found.column("emitted"))
-    return latest(np.max(files, axis=0), times)
+    return taken(task, places.data, ids_of, times)
 
 
 def _commit_times(names: pa.ChunkedArray, commits: Mapping[str, float]) -> npt.NDArray[Any]:
@@ -146,22 +115,6 @@ def _commit_times(names: pa.ChunkedArray, commits: Mapping[str, float]) -> npt.N
     known = np.array([commits[name] for name in encoded.dictionary.to_pylist()])
     times: npt.NDArray[Any] = known[encoded.indices.to_numpy()]
     return times
-
-
-def latest(numbers: npt.NDArray[Any], times: npt.NDArray[Any]) -> dict[int, float]:
-    """The latest time of each number."""
-    order = np.lexsort((times, numbers))
-    last = np.append(numbers[order][1:] != numbers[order][:-1], True)
-    return dict(zip(numbers[order][last].tolist(), times[order][last].tolist(), strict=True))
-
-
-def _first_ids(task: Task, places: Places, stream: str) -> npt.NDArray[Any]:
-    """The first id of each file of a stream; ids grow with time."""
-    firsts: list[int] = []
-    for batch in range(task.batches):
-        ids = pq.read_table(places.data / stream / file_name(batch), columns=["id"])["id"]
-        firsts.append(ids[0].as_py() if len(ids) else firsts[-1] if firsts else 0)
-    return np.array(firsts)
 
 
 def _answer(task: Task, places: Places, columns: Sequence[Sequence[str]]) -> Answer:

@@ -9,6 +9,7 @@ from benchmarks.answers import Answer, answer_of, connect
 from benchmarks.environments import peer_python
 from benchmarks.peers import flink, pathway
 from benchmarks.peers.flink_paced import EMITTED, run_flink_paced
+from benchmarks.peers.pathway_paced import run_pathway_paced
 from benchmarks.peers.streaming import Announce, Places
 from benchmarks.tasks import Measurement, Task
 from benchmarks.workloads.workload import Feed, batch_files, row_counts
@@ -57,8 +58,6 @@ def _flink_stream(task: Task, places: Places, feed: Feed) -> dict[str, Any]:
 
 def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
     """Pathway's interval join over the same files."""
-    if task.mode == "paced":
-        return Measurement(error="its files do not say when a result came out, so it is not run at a given rate")
     python = peer_python("pathway", pathway.REQUIREMENTS, ENVIRONMENTS)
     workload = task.workload
     files = {feed.name: batch_files(places.data, feed.name, task.batches) for feed in workload.feeds}
@@ -76,17 +75,24 @@ def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
         "threads": task.cores,
         "output": str(output),
     }
-    said = pathway.run_pathway_job(spec, python, task.limit_seconds, places.scratch / "pathway.log")
+    if task.mode == "paced":
+        said = run_pathway_paced(task, spec, python, places, announce)
+    else:
+        said = pathway.run_pathway_job(spec, python, task.limit_seconds, places.scratch / "pathway.log")
     if "error" in said:
         return Measurement(error=str(said["error"]))
     answer = _pathway_answer(task, said, output, kinds)
+    settings = {name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]}
+    if task.mode == "paced":
+        details = {"latency": said["latency"]}
+        return Measurement(answer=answer, answer_batches=task.batches, settings=settings, details=details)
     rows = sum(row_counts(places.data, workload.stream_names, task.batches))
     return Measurement(
         (said["seconds"],),
         (rows,),
         answer,
         task.batches,
-        settings={name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]},
+        settings=settings,
         details={"at_once": True, "startup_seconds": said["startup_seconds"]},
     )
 

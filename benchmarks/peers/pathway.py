@@ -14,8 +14,8 @@ REQUIREMENTS: tuple[str, ...] = ("pathway==0.33.0",)
 JOB = Path(__file__).with_name("pathway_job.py")
 
 
-def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, log: Path) -> dict[str, Any]:
-    """What the job says of itself, or `{"error": …}`; its whole process group ends with the limit.
+def start_pathway_job(spec: dict[str, Any], python: Path, log: Path) -> subprocess.Popen[bytes]:
+    """A job in a process group of its own; whoever starts it must end the group.
 
     The log takes what Pathway prints; the spec is kept beside it.
     """
@@ -23,29 +23,34 @@ def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, lo
     order.write_text(json.dumps(spec, indent=2))
     # Isolated: neither our packages nor the modules beside the job may hide Pathway's.
     command = [str(python), "-I", str(JOB), str(order)]
-    with (
-        log.open("wb") as errors,
-        subprocess.Popen(
+    with log.open("wb") as errors:
+        return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-        ) as child,
-    ):
+        )
+
+
+def run_pathway_job(spec: dict[str, Any], python: Path, limit_seconds: float, log: Path) -> dict[str, Any]:
+    """What the job says of itself, or `{"error": …}`; its whole process group ends with the limit."""
+    with start_pathway_job(spec, python, log) as child:
         try:
-            said, _ = child.communicate(timeout=limit_seconds)
+            return outcome(child, limit_seconds, log)
         except subprocess.TimeoutExpired:
             return {"error": f"did not finish in {limit_seconds:g} s"}
         finally:
             end_group(child)
-    return _answer(said.decode(), child.returncode, log)
 
 
-def _answer(said: str, code: int, log: Path) -> dict[str, Any]:
-    lines = said.splitlines()
+def outcome(child: subprocess.Popen[bytes], seconds: float, log: Path) -> dict[str, Any]:
+    """What a job says at its end, for which it has so many seconds."""
+    said, _ = child.communicate(timeout=seconds)
+    lines = said.decode().splitlines()
     try:
         answer = json.loads(lines[-1]) if lines else None
     except json.JSONDecodeError:
         answer = None
     if isinstance(answer, dict):
         return answer
+    code = child.returncode
     ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     return {"error": f"ended with {ending}: {_last_line(log)}"}
 

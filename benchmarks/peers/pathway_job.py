@@ -1,7 +1,8 @@
 """Pathway's interval join over files: `python pathway_job.py SPEC.json`, run by the Python of Pathway's environment.
 
 Prints one line of JSON: what it took and what came out, or `{"error": …}` with exit code 1. With `"forget": false` in
-the specification Pathway keeps every row, which is faster while the memory lasts.
+the specification Pathway keeps every row, which is faster while the memory lasts. With `"until"` files may appear while
+it runs.
 
 One connector hands Pathway both streams, the next file of each side by side, so that they stay in step and old rows can
 be forgotten without losing a pair. Rows travel as arrays, one for each column, and Pathway's engine takes them apart:
@@ -43,6 +44,7 @@ COMMIT_ROWS = 50_000  # of the longer stream, in one commit
 KEYLESS_COMMIT_ROWS = 20  # each row meets the whole window, and the pairs of a commit are in memory at once
 CHUNKS_PER_COMMIT = 10  # so that each worker gets some
 BACKLOG_COMMITS = 2  # handed over and not yet joined
+POLL_SECONDS = 0.005  # until the next file is there
 SLACK_SECONDS = 1.0  # how far the newest rows of the streams may lie apart after a commit
 INTEGERS = ("int", "bigint")
 FLOATS = ("float", "double")
@@ -99,8 +101,8 @@ def _streams(spec: Spec) -> list[Any]:
 
     class Batches(pw.io.python.ConnectorSubject):  # type: ignore[misc]  # Pathway is installed in its own environment only
         def run(self) -> None:
-            for files in zip_longest(*(stream["files"] for stream in spec["streams"])):
-                batch = [_read(file, columns) for file, columns in zip(files, needed, strict=True)]
+            for files in _batches(spec):
+                batch = [_read(own, columns) for own, columns in zip(files, needed, strict=True)]
                 for commit in _pieces(batch, _commits(spec, batch)):
                     for chunk in _pieces(commit, CHUNKS_PER_COMMIT):
                         self.next(**_chunk(chunk))
@@ -109,6 +111,29 @@ def _streams(spec: Spec) -> list[Any]:
     backlog = BACKLOG_COMMITS * CHUNKS_PER_COMMIT
     chunks = pw.io.python.read(Batches(), schema=schema, autocommit_duration_ms=None, max_backlog_size=backlog)
     return [_rows(chunks, number, columns) for number, columns in enumerate(needed)]
+
+
+def _batches(spec: Spec) -> Iterator[list[list[str]]]:
+    """The files of each stream that are read next: the first so many `together`, then one of each.
+
+    With `until` they are read as soon as they are there, and no more once that file is.
+    """
+    together = spec.get("together", 1)
+    listed = [stream["files"] for stream in spec["streams"]]
+    files = [[names[:together], *([name] for name in names[together:])] for names in listed]
+    for batch in zip_longest(*files, fillvalue=()):
+        if "until" in spec and not _appear([file for own in batch for file in own], spec["until"]):
+            return
+        yield [list(own) for own in batch]
+
+
+def _appear(files: list[str], until: str) -> bool:
+    """Wait for files; whether they were there before the one that ends the job."""
+    while not os.path.exists(until):
+        if all(os.path.exists(file) for file in files):
+            return True
+        time.sleep(POLL_SECONDS)
+    return False
 
 
 def _needed(spec: Spec, stream: dict[str, Any]) -> dict[str, str]:
@@ -135,17 +160,20 @@ def _name(number: int, column: str) -> str:
     return f"column_{number}_{column}"
 
 
-def _read(file: str | None, columns: dict[str, str]) -> Columns:
-    """A file's columns, times in microseconds; empty ones where a stream has no further file."""
-    if file is None:
+def _read(files: list[str], columns: dict[str, str]) -> Columns:
+    """The columns of some files, times in microseconds; empty ones where a stream has no further file."""
+    if not files:
         return {column: _values(pa.chunked_array([[]], pa.null()), kind) for column, kind in columns.items()}
-    if file.endswith(".parquet"):
-        table = pyarrow.parquet.read_table(file, columns=list(columns))
-    else:
-        texts = {column: pa.string() for column, kind in columns.items() if kind in TEXTS}
-        options = pyarrow.csv.ConvertOptions(include_columns=list(columns), column_types=texts)
-        table = pyarrow.csv.read_csv(file, convert_options=options)
+    table = pa.concat_tables([_table(file, columns) for file in files])
     return {column: _values(table[column], kind) for column, kind in columns.items()}
+
+
+def _table(file: str, columns: dict[str, str]) -> Any:
+    if file.endswith(".parquet"):
+        return pyarrow.parquet.read_table(file, columns=list(columns))
+    texts = {column: pa.string() for column, kind in columns.items() if kind in TEXTS}
+    options = pyarrow.csv.ConvertOptions(include_columns=list(columns), column_types=texts)
+    return pyarrow.csv.read_csv(file, convert_options=options)
 
 
 def _values(column: Any, kind: str) -> Any:

@@ -30,7 +30,7 @@ the same batches.
 - *rows/s with p99 ≤ 1 s*: the highest rate that was offered at which 99 % of the rows had all their results in time.
   The window is full before the clock starts; then a file comes every {FILE_SECONDS:g} s; {STEADY_SECONDS:g} s count.
   A search ends when a rate at most {CLOSE:g} times as high has failed twice. Flink's results are out when the join
-  emits them or, with checkpoints, when a checkpoint commits them.
+  emits them or, with checkpoints, when a checkpoint commits them; Pathway's when they stand in its file.
 - *late*: from the moment rows were due to the commit of their results, when they arrive at half of the sustained rate.
 - *peak*: anonymous memory of all of a system's processes. *State* is what it keeps for a stored row, *written* what
   it put into its checkpoint for an input row.

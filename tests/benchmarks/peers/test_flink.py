@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.peers.flink import CHECKPOINTS, interval_join_query, settings_of, with_checkpoint_place
-from benchmarks.peers.flink_paced import EMITTED, _answer, _taken, latest
+from benchmarks.peers.flink_paced import EMITTED, _answer, _out
 from benchmarks.peers.streaming import Places
 from benchmarks.tasks import Task
 
@@ -58,11 +57,6 @@ def test_a_record_keeps_the_settings_of_a_job_but_no_directory(tmp_path: Path) -
     }
 
 
-def test_a_file_is_out_with_the_last_of_its_results() -> None:
-    numbers, times = np.array([2, 0, 2, 1, 0]), np.array([5.0, 1.0, 4.0, 9.0, 3.0])
-    assert latest(numbers, times) == {0: 3.0, 1: 9.0, 2: 5.0}
-
-
 def flink_results(places: Places, emitted: list[tuple[int, int, str]], name: str) -> None:
     """A committed file of Flink's with pairs of ids and the time of each."""
     (places.output / "0").mkdir(parents=True, exist_ok=True)
@@ -78,7 +72,7 @@ def test_results_of_flink_count_to_the_later_file_by_emission_or_by_commit(tmp_p
     columns = [("r_id", "BIGINT"), ("s_id", "BIGINT"), ("r_v", "DOUBLE"), ("s_v", "DOUBLE"), (EMITTED, "VARCHAR")]
     flink_results(places, [(1, 2, "1970-01-01 00:00:01.500"), (3, 14, "1970-01-01 00:00:02.250")], "part-0")
     flink_results(places, [(12, 9, "1970-01-01 00:00:03.000")], "part-1")
-    assert _taken(task, places, columns, committed=False) == {0: 1.5, 1: 3.0}
+    assert _out(task, places, columns, committed=False) == {0: 1.5, 1: 3.0}
     commits = [(places.output / "0" / f"part-{number}").stat().st_ctime for number in (0, 1)]
-    assert _taken(task, places, columns, committed=True) == {0: commits[0], 1: max(commits)}
+    assert _out(task, places, columns, committed=True) == {0: commits[0], 1: max(commits)}
     assert _answer(task, places, columns).rows == 3
