@@ -81,6 +81,8 @@ def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
         said = pathway.run_pathway_job(spec, python, task.limit_seconds, places.scratch / "pathway.log")
     if "error" in said:
         return Measurement(error=str(said["error"]))
+    if task.mode == "paced" and "settings" not in said:  # it was ended while results were still missing
+        return Measurement(details={"latency": said["latency"]})
     answer = _pathway_answer(task, said, output, kinds)
     settings = {name: str(value) for name, value in said["settings"].items()} | {"version": said["version"]}
     if task.mode == "paced":

@@ -55,3 +55,8 @@ def test_results_count_to_the_later_file_from_when_their_lines_were_out(tmp_path
     lengths = np.cumsum([len(line) for line in output.read_text().splitlines(keepends=True)])
     sizes = [(float(number), int(length)) for number, length in enumerate(lengths)]
     assert _out(task, tmp_path / "data", output, sizes) == {0: 1.0, 1: 3.0}
+    with output.open("a") as file:
+        file.write("21,2")
+    assert _out(task, tmp_path / "data", output, sizes) == {0: 1.0, 1: 3.0}, "the job ended within a line"
+    output.write_text("r_id,s_")
+    assert _out(task, tmp_path / "data", output, [(0.0, 7)]) == {}
