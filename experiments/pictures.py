@@ -16,7 +16,8 @@ from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator, ScalarFo
 
 COLOURS = ("#b5482a", "#3f6f8f", "#8a8f98", "#6a8f3f", "#8f3f7a", "#b59a2a", "#2f4b3c", "#d48a6a")
 FIELDS = {"holds": "#3f6f8f", "does not hold": "#b5482a", "undecided": "#c9c2b4", "by construction": "#8a8f98"}
-LABEL_WIDTH = 18  # characters of a name along an axis
+LABEL_WIDTH = 18  # characters of a name along an axis, at most
+AXIS_WIDTH = 78  # characters of all names together, so that they do not touch
 Kind = Literal["lines", "dots", "bars", "boxes"]
 """`dots` are single values by name; `boxes` have five: lowest, quartile, median, quartile, highest."""
 
@@ -162,8 +163,9 @@ def _names(series: Sequence[Series]) -> list[Any]:
 
 
 def _name_places(axes: Any, names: Sequence[Any]) -> None:
+    width = min(LABEL_WIDTH, AXIS_WIDTH // max(1, len(names)))
     axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_xticks(range(len(names)), [textwrap.fill(str(name), LABEL_WIDTH) for name in names])
+    axes.set_xticks(range(len(names)), [textwrap.fill(str(name), width, break_long_words=False) for name in names])
 
 
 DRAWINGS: dict[Kind, Callable[[Any, Sequence[Series]], None]] = {
