@@ -103,7 +103,7 @@ def _stored_table(measured: Measured) -> tuple[Table, ...]:
 
 def _stored_picture(query: str, measured: Measured) -> Picture:
     series = []
-    for setting in SETTINGS:
+    for setting in reversed(SETTINGS):  # the matrix first: it has the same colour in every picture
         run = measured[query][setting]
         megabytes = [size / 1e6 for size in run["fullest"]]
         series.append(Series(label(setting), tuple(zip(run["volumes"], megabytes, strict=True))))
@@ -216,7 +216,7 @@ def _volume_table(measured: Measured) -> tuple[Table, ...]:
 def _volume_picture(query: str, measured: Measured) -> Picture:
     series = tuple(
         Series(name, tuple((int(units), largest_volume(run) / 1e6) for units, run in measured[query][kind].items()))
-        for kind, name in (("JB", "biclique"), ("JM", "matrix"))
+        for kind, name in (("JM", "matrix"), ("JB", "biclique"))
     )
     title = f"{TITLES[query]}: rows until the fullest unit has 1.5 GB"
     return Picture(query, title, "units", ("million rows",), series)
