@@ -48,7 +48,7 @@ Records = Mapping[str, Record]
 def page_text(paper: Paper, size: str, records: Records, folder: str) -> str:
     """The page; `folder` is where its pictures are."""
     judged = {one.name: one.judged(records[one.name].measured) for one in paper.experiments if one.name in records}
-    lines = [f"# {paper.title}", "", paper.opening.strip(), "", *_overview(paper, size, judged, folder), ""]
+    lines = [f"# {paper.title}", "", paper.opening.strip(), "", *_overview(paper, size, records, judged, folder), ""]
     lines += _contents(paper, judged)
     for experiment in paper.experiments:
         lines += ["", f"## {experiment.title}", ""]
@@ -76,16 +76,28 @@ def picture_folder(path: Path, pictures: Path) -> str:
     return Path(os.path.relpath(pictures, path.parent)).as_posix()
 
 
-def _overview(paper: Paper, size: str, judged: Mapping[str, Sequence[Judged]], folder: str) -> list[str]:
+def _overview(
+    paper: Paper, size: str, records: Records, judged: Mapping[str, Sequence[Judged]], folder: str
+) -> list[str]:
     counts = Counter(one.word for all_of_one in judged.values() for one in all_of_one)
     parts = [f"{counts[word]} {one if counts[word] == 1 else many}" for word, (one, many) in WORDS.items()]
     certain = f"{counts['by construction']} could not have come out otherwise, and are marked so"
     made = f"Made by `braid experiments run {paper.name}`, {size} size, of the records that each section names."
-    text = f"Of {counts.total()} claims {', '.join(parts)}; {certain}. {made}"
+    text = f"Of {counts.total()} claims {', '.join(parts)}; {certain}. {made} {_measured_code(records)}"
     waiting = [one.title for one in paper.experiments if one.name not in judged]
     if waiting:
         text += f" Not measured since the measurement was changed: {'; '.join(waiting)}."
     return [*textwrap.wrap(text, 120), "", f"![Claims of the paper, by what was found here]({folder}/{OVERVIEW}.svg)"]
+
+
+def _measured_code(records: Records) -> str:
+    """Whether all sections measured the same Braid; commits may differ where it did not change."""
+    sources = sorted({record.source for record in records.values()})
+    if not sources:
+        return ""
+    if len(sources) == 1:
+        return f"All sections measured the same Braid, source {sources[0]} (`git rev-parse COMMIT:src`)."
+    return "Not all sections measured the same Braid: see the source (`git rev-parse COMMIT:src`) of each."
 
 
 def _contents(paper: Paper, judged: Mapping[str, Sequence[Judged]]) -> list[str]:
@@ -147,7 +159,8 @@ def _origin(record: Record) -> str:
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
     load = f"load {machine['load_average'][0]:g} before it"
     parts = ", ".join(f"{name} {versions[key]}" for key, name in PARTS.items() if key in versions)
-    return f"Measured {_minute(record.run['date'])} at commit {record.commit}, {place}, {load}; {parts}."
+    code = f"commit {record.commit}, source {record.source}"
+    return f"Measured {_minute(record.run['date'])} at {code}, {place}, {load}; {parts}."
 
 
 def _earlier(earlier: Earlier, now: Mapping[str, str]) -> list[str]:

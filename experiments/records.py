@@ -39,6 +39,11 @@ class Record:
     def commit(self) -> str:
         return str(self.run["versions"]["commit"])
 
+    @property
+    def source(self) -> str:
+        """Git's name for the folder `src` at that commit: where it is the same, Braid is the same."""
+        return str(self.run["versions"]["source"])
+
 
 def make_record(experiment: Experiment, size: Any, run: dict[str, Any]) -> Record:
     """Measure, and judge by the claims as they are now."""

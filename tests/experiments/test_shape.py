@@ -56,7 +56,7 @@ RUN = {
     "date": "2026-11-15T00:10:00",
     "size": "quick",
     "machine": {"cores": 2, "processor": "some", "memory_gib": 8, "load_average": [0.5]},
-    "versions": {"commit": "abc", "python": "3"},
+    "versions": {"commit": "abc", "source": "def", "python": "3"},
 }
 
 
@@ -135,7 +135,8 @@ def test_the_page_has_every_claim_table_and_picture(tmp_path: Path) -> None:
     assert "| section | of the paper | holds | does not hold | undecided | by construction |" in text
     assert "| [An example](#an-example) | Figure 3 | 1 | 0 | 0 | 1 |" in text
     assert "Counted 3 of 3." in text
-    assert "Measured 2026-11-15 00:10 UTC at commit abc, 2 cores of some, 8 GiB, load 0.5 before it; Python 3." in text
+    assert "Measured 2026-11-15 00:10 UTC at commit abc, source def, 2 cores of some, 8 GiB, load 0.5" in text
+    assert "All sections measured the same Braid, source def (`git rev-parse COMMIT:src`)." in " ".join(text.split())
     assert "A caption\n\n| what | how many |" in text
     assert "| these | 3 |" in text
     assert "`test_shape.BOUND` 2" in text
