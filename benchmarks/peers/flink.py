@@ -60,9 +60,8 @@ def interval_join_query(on: str, window_seconds: float, select: tuple[str, ...])
 
 
 def with_checkpoint_place(options: dict[str, str], directory: Path) -> dict[str, str]:
-    """Checkpoints in files: in the job manager's memory, which is Flink's default, they may not exceed 5 MB."""
-    if "execution.checkpointing.interval" not in options:
-        return options
+    """Checkpoints, and the savepoint that ends a job, in files: in the job manager's memory, Flink's default, the state
+    of a task may not exceed 5 MB."""
     return {
         **options,
         "execution.checkpointing.storage": "filesystem",

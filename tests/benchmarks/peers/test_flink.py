@@ -40,11 +40,12 @@ def test_alternatives_in_a_predicate_stay_together() -> None:
     assert "ON (r.a = s.a OR r.b = s.b) AND" in interval_join_query("r.a = s.a OR r.b = s.b", 1, ("r.id",))
 
 
-def test_checkpoints_are_kept_in_files_where_there_are_any(tmp_path: Path) -> None:
-    assert with_checkpoint_place({"a": "b"}, tmp_path) == {"a": "b"}
-    placed = with_checkpoint_place(dict(CHECKPOINTS), tmp_path)
-    assert placed["execution.checkpointing.storage"] == "filesystem"
-    assert placed["execution.checkpointing.dir"] == tmp_path.as_uri()
+@pytest.mark.parametrize("settings", [{}, CHECKPOINTS], ids=["a savepoint alone", "checkpoints"])
+def test_what_flink_keeps_of_its_state_goes_to_files(settings: dict[str, str], tmp_path: Path) -> None:
+    placed = with_checkpoint_place(dict(settings), tmp_path)
+    assert placed.pop("execution.checkpointing.storage") == "filesystem"
+    assert placed.pop("execution.checkpointing.dir") == tmp_path.as_uri()
+    assert placed == settings
 
 
 def test_a_record_keeps_the_settings_of_a_job_but_no_directory(tmp_path: Path) -> None:
