@@ -90,16 +90,16 @@ BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "equality-rates": rates(
         "equality",
         "Equality, window ±10 s",
-        {"Braid": 600_000, "Spark": 20_000, FLINK: 100_000, FLINK_CHECKPOINTS: 100_000, "Pathway": 20_000},
+        {"Braid": 1_000_000, "Spark": 25_000, FLINK: 125_000, FLINK_CHECKPOINTS: 80_000, "Pathway": 30_000},
     ),
     "band-rates": rates(
         "band",
         "Band join |r.x - s.x| <= d, window ±10 s",
-        {"Braid": 1_000_000, FLINK: 2_000, FLINK_CHECKPOINTS: 2_000, "Spark, constant key": 200, "Pathway": 40},
+        {"Braid": 1_600_000, FLINK: 2_500, FLINK_CHECKPOINTS: 3_200, "Spark, constant key": 640, "Pathway": 40},
     ),
     "theta-rates": rates(
         "theta",
         "Inequalities on two attributes, window ±10 s",
-        {"Braid": 800_000, FLINK: 2_000, FLINK_CHECKPOINTS: 2_000, "Spark, constant key": 200},
+        {"Braid": 1_250_000, FLINK: 2_500, FLINK_CHECKPOINTS: 2_500, "Spark, constant key": 640},
     ),
 }
