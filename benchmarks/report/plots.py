@@ -17,8 +17,8 @@ from benchmarks.report.record import Document, Row
 from benchmarks.searching import BOUNDS
 
 OWN, OTHERS = "#b5482a", "#8a8f98"
-COLOURS = (OWN, "#3d6f9e", "#4f8a5b", "#8d6aa8", "#b0892f")
-MARKS = ("o", "s", "^", "D", "v")
+COLOURS = (OWN, "#3d6f9e", "#4f8a5b", "#8d6aa8", "#b0892f", "#3a9a9a", "#6b6f76")
+MARKS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png")
 OVERVIEW = "overview"
 FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
