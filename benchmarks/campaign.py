@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.answers import Answer, expected_answer
 from benchmarks.isolation import run_isolated
-from benchmarks.machine import code_hash, commit
+from benchmarks.machine import code_hash, commit, source
 from benchmarks.pacing import offered_task, paced_task
 from benchmarks.searching import BOUNDS, Tried, next_rate, tried_of
 from benchmarks.tasks import Measurement, Task
@@ -35,7 +35,7 @@ class Result:
     task: Task
     measurement: Measurement
     expected: Answer | None
-    measured: dict[str, str] = field(default_factory=dict)  # when, which commit, under which load
+    measured: dict[str, str] = field(default_factory=dict)  # when, which code, under which load
 
     @property
     def agrees(self) -> bool:
@@ -79,10 +79,10 @@ def tried_rate(result: Result) -> Tried:
     return Tried(task.rows_per_second, latency.get("p50"), p99, answer, measurement.error)
 
 
-def measured_now(commit_name: str) -> dict[str, str]:
-    """Where a result comes from: when it was measured, which commit, and how busy others kept the machine before."""
+def measured_now(code: Mapping[str, str]) -> dict[str, str]:
+    """Where a result comes from: when it was measured, which code, and how busy others kept the machine before."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"date": date, "commit": commit_name, "load": f"{os.getloadavg()[0]:.1f}"}
+    return {"date": date, **code, "load": f"{os.getloadavg()[0]:.1f}"}
 
 
 class Campaign:
@@ -92,7 +92,7 @@ class Campaign:
         self.progress = Progress(*COLUMNS, console=console)
         self._directory = directory
         self._code = code_hash()
-        self._commit = commit()
+        self._measured = {"commit": commit(), "source": source()}
 
     def run_rounds(self, tasks: Mapping[str, Task], rounds: int) -> list[dict[str, Result]]:
         """All tasks, round after round. What gave no rate in the first is not asked again.
@@ -127,7 +127,7 @@ class Campaign:
     def _measure(self, task: Task) -> Result:
         if task.mode == "search":
             return self._search(task)
-        measured = measured_now(self._commit)
+        measured = measured_now(self._measured)
         data = self._data(task)
         self._generate(task, data)
         scratch = self._directory / "scratch" / task.key

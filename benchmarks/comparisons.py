@@ -38,7 +38,7 @@ def batches(family: str, title: str) -> Callable[[Size], Benchmark]:
         }
         if full:
             tasks[f"Spark, constant key, {LARGE}"] = Task("Spark", family, large, 2, limit_seconds=60)
-        if full and family == "band":
+        if full:
             tasks["Pathway"] = Task("Pathway", family, small, 3, limit_seconds=60)
         braid = f"Braid, {SMALL}"
         return Benchmark(
@@ -90,7 +90,15 @@ BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "equality-rates": rates(
         "equality",
         "Equality, window ±10 s",
-        {"Braid": 1_000_000, "Spark": 25_000, FLINK: 125_000, FLINK_CHECKPOINTS: 80_000, "Pathway": 30_000},
+        {
+            "Braid": 1_000_000,
+            "Spark": 25_000,
+            "Spark RocksDB": 10_000,
+            "Spark v4": 16_000,
+            FLINK: 125_000,
+            FLINK_CHECKPOINTS: 80_000,
+            "Pathway": 30_000,
+        },
     ),
     "band-rates": rates(
         "band",
@@ -100,6 +108,6 @@ BENCHMARKS: dict[str, Callable[[Size], Benchmark]] = {
     "theta-rates": rates(
         "theta",
         "Inequalities on two attributes, window ±10 s",
-        {"Braid": 1_250_000, FLINK: 2_500, FLINK_CHECKPOINTS: 2_500, "Spark, constant key": 640},
+        {"Braid": 1_250_000, FLINK: 2_500, FLINK_CHECKPOINTS: 2_500, "Spark, constant key": 640, "Pathway": 40},
     ),
 }

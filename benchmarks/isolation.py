@@ -26,8 +26,11 @@ LOG_LINES = 30
 ERROR_LETTERS = 400
 
 
-def run_isolated(task: Task, data: Path, scratch: Path, announce: Announce) -> Measurement:
-    """Run a task in a new process; `announce` receives the number of each batch as it ends."""
+def run_isolated(task: Task, data: Path, scratch: Path, announce: Announce, source: Path | None = None) -> Measurement:
+    """Run a task in a new process; `announce` receives the number of each batch as it ends.
+
+    `source` has the code of Braid; None: what is installed.
+    """
     scratch.mkdir(parents=True)
     order = scratch / "task.json"
     order.write_text(json.dumps({"task": asdict(task), "data": str(data), "scratch": str(scratch)}, indent=2))
@@ -35,7 +38,15 @@ def run_isolated(task: Task, data: Path, scratch: Path, announce: Announce) -> M
     command = [sys.executable, "-m", "benchmarks.isolation", str(order), str(writing)]
     measurement = None
     with (scratch / "log.txt").open("wb") as log, os.fdopen(reading) as messages:
-        child = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, pass_fds=(writing,), start_new_session=True)
+        child = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ if source is None else {**os.environ, "PYTHONPATH": str(source)},
+            stdout=log,
+            stderr=log,
+            pass_fds=(writing,),
+            start_new_session=True,
+        )
         os.close(writing)
         try:
             with Watch(child.pid, scratch / "checkpoint") as watch:

@@ -15,6 +15,7 @@ from typing import Any
 PACKAGES = ("braid-spark", "pyspark", "pyarrow", "numpy", "pandas", "duckdb", "polars")
 
 ROOT = Path(__file__).parent.parent
+GIT = ("git", "-C", str(ROOT))
 MEASURED = ("src", "benchmarks/peers", "benchmarks/workloads", "benchmarks/scale")
 
 
@@ -51,15 +52,19 @@ def _versions(also: Sequence[str]) -> dict[str, str]:
             found[package] = "not installed"
     found["python"] = platform.python_version()
     found["java"] = next(iter(_said(["java", "-version"]).splitlines()), "unknown")
-    found["commit"] = commit(also)
+    found["commit"], found["source"] = commit(also), source()
     return found
 
 
 def commit(also: Sequence[str] = ()) -> str:
     """The commit that is measured, and whether something measured differs from it; records may."""
-    git = ["git", "-C", str(ROOT)]
-    name = _said([*git, "describe", "--always"]) or "unknown"
-    return f"{name}-dirty" if _said([*git, "status", "--porcelain", "--", *MEASURED, *also]) else name
+    name = _said([*GIT, "describe", "--always"]) or "unknown"
+    return f"{name}-dirty" if _said([*GIT, "status", "--porcelain", "--", *MEASURED, *also]) else name
+
+
+def source(commit_name: str = "HEAD") -> str:
+    """Braid's own code at a commit, as git names the tree of `src`: other commits may have the same."""
+    return _said([*GIT, "rev-parse", "--short=7", f"{commit_name}:src"]) or "unknown"
 
 
 def _processor() -> str:

@@ -19,9 +19,7 @@ def run_polars(task: Task, places: Places, announce: Announce) -> Measurement:
     seconds, result = [], None
     for repeat in range(task.repeats):
         started = time.perf_counter()
-        result = join_at_once(
-            files, workload.equal_columns, workload.band, workload.window_seconds, workload.chosen, task.cores
-        )
+        result = join_at_once(files, workload.equal_columns, workload.window_seconds, workload.chosen, task.cores)
         seconds.append(time.perf_counter() - started)
         announce(repeat)
     with connect(task.cores, order="free") as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def run_pathway(task: Task, places: Places, announce: Announce) -> Measurement:
             for name in workload.stream_names
         ],
         "keys": list(workload.equal_columns),
-        "band": None if workload.band is None else {"column": workload.band[0], "distance": workload.band[1]},
+        "differences": [asdict(one) for one in workload.differences],
         "window_seconds": workload.window_seconds,
         "select": [list(one) for one in workload.chosen],
         "threads": task.cores,

@@ -13,6 +13,7 @@ license key or to a monitoring server it is told of, and has neither.
 from __future__ import annotations
 
 import json
+import operator
 import os
 import resource
 import sys
@@ -49,6 +50,7 @@ SLACK_SECONDS = 1.0  # how far the newest rows of the streams may lie apart afte
 INTEGERS = ("int", "bigint")
 FLOATS = ("float", "double")
 TEXTS = ("string", "varchar")
+COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 INTEGER_ARRAY, FLOAT_ARRAY = (GenericAlias(np.ndarray, (tuple[int], kind)) for kind in (int, float))
 TYPES: dict[str, Any] = (
     dict.fromkeys((*INTEGERS, "timestamp"), INTEGER_ARRAY)
@@ -138,9 +140,9 @@ def _appear(files: list[str], until: str) -> bool:
 
 def _needed(spec: Spec, stream: dict[str, Any]) -> dict[str, str]:
     """The columns of a stream that the join or its result uses, with their types."""
-    band = [spec["band"]["column"]] if spec["band"] else []
+    compared = [one["column"] for one in spec["differences"]]
     selected = [column for name, column, _ in spec["select"] if name == stream["name"]]
-    used = {_time_column(stream), *spec["keys"], *band, *selected}
+    used = {_time_column(stream), *spec["keys"], *compared, *selected}
     return {column: kind for column, kind in stream["columns"] if column in used}
 
 
@@ -232,11 +234,12 @@ def _joined(spec: Spec, tables: list[Any]) -> Any:
     interval = pw.temporal.interval(-window, window)
     pairs = tables[0].interval_join(tables[1], *times, interval, *equal, **_behavior(spec))
     selected = {alias: columns[name, column] for name, column, alias in spec["select"]}
-    if not spec["band"]:
-        return pairs.select(**selected)
-    column, distance = spec["band"]["column"], spec["band"]["distance"]
-    near = pairs.select(**selected, _apart=columns[left, column] - columns[right, column])
-    return near.filter((near._apart <= distance) & (near._apart >= -distance)).without("_apart")
+    conditions = spec["differences"]
+    apart = {f"_{one['column']}": columns[left, one["column"]] - columns[right, one["column"]] for one in conditions}
+    near = pairs.select(**selected, **apart)
+    for one in conditions:
+        near = near.filter(COMPARISONS[one["comparison"]](near[f"_{one['column']}"], one["bound"]))
+    return near.without(*apart)
 
 
 def _behavior(spec: Spec) -> dict[str, Any]:
@@ -270,7 +273,7 @@ def _counted(spec: Spec) -> dict[str, Any]:
 
 def _settings(spec: Spec) -> dict[str, str]:
     return {
-        "join": "interval_join, then a filter" if spec["band"] else "interval_join",
+        "join": "interval_join, then a filter" if spec["differences"] else "interval_join",
         "threads": str(spec["threads"]),
         "input": "Python connector, columns as arrays",
         "commits": f"each batch, cut at {COMMIT_ROWS if spec['keys'] else KEYLESS_COMMIT_ROWS:,} rows of a stream",

@@ -10,18 +10,16 @@ if TYPE_CHECKING:
 
 TIME = "ts"
 SECOND_US = 1_000_000
-ROOM = 1.001  # a sum rounds otherwise than a difference: the range join reaches a little further than the band
 
 
 def join_at_once(
     files: dict[str, list[str]],
     keys: tuple[str, ...],
-    band: tuple[str, float] | None,
     window_seconds: float,
     select: tuple[tuple[str, str, str], ...],
     threads: int,
 ) -> polars.DataFrame:
-    """The pairs of the two streams' rows with equal keys, within the band and the window, by the streaming engine.
+    """The pairs of the two streams' rows with equal keys, within the window, by the streaming engine.
 
     `select` holds a stream, its column and the name in the result.
     """
@@ -29,12 +27,13 @@ def join_at_once(
     import polars
 
     left, right = files
-    used = {(stream, column) for stream in files for column in (TIME, *keys, *([band[0]] if band else []))}
+    used = {(stream, column) for stream in files for column in (TIME, *keys)}
     used |= {(stream, column) for stream, column, _ in select}
     r, s = (_scan(stream, files[stream], sorted(column for name, column in used if name == stream)) for stream in files)
     apart_us = polars.col(f"{left}.{TIME}") - polars.col(f"{right}.{TIME}")
     window_us = round(window_seconds * SECOND_US)
-    pairs = _pairs(left, right, r, s, keys, band).filter(apart_us.is_between(-window_us, window_us))
+    equal = r.join(s, left_on=[f"{left}.{key}" for key in keys], right_on=[f"{right}.{key}" for key in keys])
+    pairs = equal.filter(apart_us.is_between(-window_us, window_us))
     chosen = [polars.col(f"{stream}.{column}").alias(name) for stream, column, name in select]
     return pairs.select(chosen).collect(engine="streaming")
 
@@ -58,33 +57,3 @@ def _scan(stream: str, files: list[str], columns: list[str]) -> polars.LazyFrame
     named = [polars.col(column).alias(f"{stream}.{column}") for column in columns]
     time = polars.col(f"{stream}.{TIME}")
     return polars.scan_parquet(files).select(named).with_columns(time.dt.epoch("us"))
-
-
-def _pairs(
-    left: str,
-    right: str,
-    r: polars.LazyFrame,
-    s: polars.LazyFrame,
-    keys: tuple[str, ...],
-    band: tuple[str, float] | None,
-) -> polars.LazyFrame:
-    """The pairs without regard to time, which comes after as a filter.
-
-    Polars makes a range join of two inequalities only and filters by the rest: told of the window as well, it may
-    choose the window, which on a short input is the cross product.
-    """
-    import polars
-
-    if band is None:
-        return _equal(left, right, r, s, keys) if keys else r.join(s, how="cross")
-    column, distance = band
-    one, other = polars.col(f"{left}.{column}"), polars.col(f"{right}.{column}")
-    near = (one - other).abs() <= distance
-    if keys:
-        return _equal(left, right, r, s, keys).filter(near)
-    reach = distance * ROOM
-    return r.join_where(s, other >= one - reach, other <= one + reach).filter(near)
-
-
-def _equal(left: str, right: str, r: polars.LazyFrame, s: polars.LazyFrame, keys: tuple[str, ...]) -> polars.LazyFrame:
-    return r.join(s, left_on=[f"{left}.{key}" for key in keys], right_on=[f"{right}.{key}" for key in keys])

@@ -32,6 +32,8 @@ the same batches.
   A search ends when a rate at most {CLOSE:g} times as high has failed twice. Flink's results are out when the join
   emits them or, with checkpoints, when a checkpoint commits them; Pathway's when they stand in its file.
 - *late*: from the moment rows were due to the commit of their results, when they arrive at half of the sustained rate.
+- *source*: git's name for the folder `src` (`git rev-parse COMMIT:src`). Where it is the same, Braid is the same,
+  whatever else a commit changed.
 - *peak*: anonymous memory of all of a system's processes. *State* is what it keeps for a stored row, *written* what
   it put into its checkpoint for an input row.
 """
@@ -97,7 +99,7 @@ def _section(document: Document, pictures: Path) -> str:
 
 def provenance(document: Document) -> str:
     """Size, times, commits, machine and versions, as the record has them."""
-    commits = _each(one["commit"] for one in document.measured)
+    commits, sources = (_each(one[key] for one in document.measured) for key in ("commit", "source"))
     dates = _each(one["date"][:10] for one in document.measured)
     machine, versions = document.content["machine"], document.content["versions"]
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
@@ -105,7 +107,7 @@ def provenance(document: Document) -> str:
     if machine.get("niceness"):
         load += f", niceness {machine['niceness']}"
     named = ", ".join(f"{name} {versions[name]}" for name in VERSIONS)
-    return f"{document.content['size']} size, {dates}, commit {commits}, {place}, {load}, {named}"
+    return f"{document.content['size']} size, {dates}, commit {commits}, source {sources}, {place}, {load}, {named}"
 
 
 def _load(document: Document) -> str:
@@ -140,7 +142,8 @@ def _searches(document: Document) -> list[str]:
 def _scale_section(record: dict[str, Any]) -> str:
     machine, versions = record["machine"], record["versions"]
     place = f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB"
-    run = f"{record['size']} size, {record['date'][:10]}, commit {versions['commit']}, {place}"
+    code = f"commit {versions['commit']}, source {versions['source']}"
+    run = f"{record['size']} size, {record['date'][:10]}, {code}, {place}"
     settings = ", ".join(f"{name} {value}" for name, value in record["settings"].items())
     model = f"Model: {record['model']['seconds']}, {record['model']['bandwidth_bytes']:,.0f} bytes a second"
     return "\n".join(

@@ -17,8 +17,8 @@ from benchmarks.report.record import Document, Row
 from benchmarks.searching import BOUNDS
 
 OWN, OTHERS = "#b5482a", "#8a8f98"
-COLOURS = (OWN, "#3d6f9e", "#4f8a5b", "#8d6aa8", "#b0892f")
-MARKS = ("o", "s", "^", "D", "v")
+COLOURS = (OWN, "#3d6f9e", "#4f8a5b", "#8d6aa8", "#b0892f", "#3a9a9a", "#6b6f76")
+MARKS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png")
 OVERVIEW = "overview"
 FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
@@ -167,12 +167,16 @@ def _steps(axes: Axes, document: Document) -> None:
 
 
 def _lateness(axes: Axes, document: Document) -> None:
-    """How late 99 % of the rows had their results, by the rate that was offered."""
+    """How late 99 % of the rows had their results, by the rate that was offered.
+
+    A rate that was offered twice has two marks; the line goes through the lower one, by which it counts as kept.
+    """
     for number, (label, tried) in enumerate(document.searches.items()):
-        known = sorted((one.rate, one.p99) for one in tried if one.p99 is not None)
+        known = [(one.rate, one.p99) for one in tried if one.p99 is not None]
         if known:
-            rates, late = zip(*known, strict=True)
-            axes.plot(rates, late, f"{MARKS[number]}-", color=COLOURS[number], label=label)
+            lowest = dict(sorted(known, reverse=True))
+            axes.plot(*zip(*known, strict=True), MARKS[number], color=COLOURS[number], alpha=0.5)
+            axes.plot(list(lowest), list(lowest.values()), f"{MARKS[number]}-", color=COLOURS[number], label=label)
     for bound in BOUNDS:
         axes.axhline(bound, color="black", linewidth=0.7, linestyle=":")
     axes.set_xscale("log")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.report.overview import JOINS, Join, named, open_searches, overview_rows, rate_table, sustained, system
-from benchmarks.report.record import Document, Row
+from benchmarks.report.record import Document
+from benchmarks.report.table import rounded
 from benchmarks.targets import Target, rate_ratio
 
 BEGIN, END = "<!-- figures: written by `braid bench --publish` -->\n", "<!-- end of figures -->\n"
-DIGITS = 3
 COMPARED = (  # one label over others, of the joins' benchmarks; in words
     ("equality", "Braid, 100 K", ("Spark, 100 K", "Spark RocksDB, 100 K", "Spark v4, 100 K"), "Spark's best"),
     ("equality", "Braid, 500 K", ("Flink",), "Flink"),
@@ -37,10 +37,9 @@ def figures(documents: Sequence[Document]) -> str:
     found = {join.name: document for join in JOINS if (document := sustained(join, known)) is not None}
     lines = ["", "| join | system | rows a batch | rows/s | |", "| --- | --- | ---: | ---: | --- |"]
     for join, rows in overview_rows(documents).items():
-        lines += [
-            f"| {join} | {system(row)} | {row.batch} | {rounded(row)} | {_ratios(join, row.label, found[join])} |"
-            for row in rows
-        ]
+        for row in rows:
+            ratios = _ratios(join, row.label, found[join])
+            lines.append(f"| {join} | {system(row)} | {row.batch} | {rounded(row.rows_per_second)} | {ratios} |")
     lines += ["", *(_run(join, found[join.name]) for join in JOINS if join.name in found), ""]
     return "\n".join(lines + _in_time(documents))
 
@@ -56,12 +55,6 @@ def _in_time(documents: Sequence[Document]) -> list[str]:
         if join.paced in known:
             lines.append(" ".join([f"{_run(join, known[join.paced])}.", *open_searches(known[join.paced])]))
     return [*lines, ""]
-
-
-def rounded(row: Row) -> str:
-    """A rate to three digits: runs differ by more."""
-    assert row.rows_per_second is not None
-    return f"{float(f'{row.rows_per_second:.{DIGITS}g}'):,.0f}"
 
 
 def _ratios(join: str, label: str, document: Document) -> str:

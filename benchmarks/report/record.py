@@ -136,8 +136,9 @@ class Document:
 
     @property
     def measured(self) -> list[dict[str, str]]:
-        """When each result was measured, and at which commit; a record that does not say it has one for all."""
-        whole = {"date": self.content["date"], "commit": self.content["versions"]["commit"]}
+        """When each result was measured, and which code; a record that does not say it has one for all."""
+        versions = self.content["versions"]
+        whole = {"date": self.content["date"], "commit": versions["commit"], "source": versions["source"]}
         return [{**whole, **result.measured} for one in self.rounds for result in one.values()]
 
     def row(self, label: str) -> Row:

@@ -22,6 +22,7 @@ HEADINGS = (
     "answer",
 )
 RATE_HEADINGS = tuple(f"rows/s with p99 ≤ {bound:g} s" for bound in BOUNDS)
+DIGITS = 3
 STYLES = {"met": "green", "missed": "red", "undecided": "yellow"}
 
 
@@ -83,7 +84,7 @@ def best_texts(tried: list[Tried]) -> list[str]:
     texts = []
     for bound in BOUNDS:
         best = best_rate(tried, bound)
-        texts.append(f"none, {min(one.rate for one in tried):,.0f} is too much" if best is None else f"{best:,.0f}")
+        texts.append(f"none, {rounded(min(one.rate for one in tried))} is too much" if best is None else rounded(best))
     return texts
 
 
@@ -115,6 +116,11 @@ def number(value: float) -> str:
 
 def spread_text(rates: tuple[float, ...]) -> str:
     return f"{len(rates)}: {min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
+
+
+def rounded(rate: float | None) -> str:
+    """A rate to three digits: runs differ by more."""
+    return "" if rate is None else whole(float(f"{rate:.{DIGITS}g}"))
 
 
 def whole(value: float | None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Feed, PythonCondition, Workload
+from benchmarks.workloads.workload import FIRST_SECOND, SECOND_US, TIME, Difference, Feed, PythonCondition, Workload
 
 SEED = 20_260
 FIELD = 1_000_000.0  # the side of the field that positions are drawn from
@@ -91,7 +91,7 @@ def band(
         seconds_per_batch=seconds_per_batch,
         batches=batches,
         window_seconds=window_seconds,
-        band=("x", distance),
+        differences=(Difference("x", "<=", distance), Difference("x", ">=", -distance)),
         expected_on=f"r.x BETWEEN s.x - {roomy} AND s.x + {roomy} AND abs(r.x - s.x) <= {distance}",
     )
 
@@ -116,6 +116,7 @@ def theta(
         seconds_per_batch=seconds_per_batch,
         batches=batches,
         window_seconds=window_seconds,
+        differences=(Difference("x", ">", 0.0), Difference("x", "<", length), Difference("w", ">", 0.0)),
         # DuckDB makes a range join of the first two inequalities between the sides, and filters by what mixes them.
         expected_on=f"r.x BETWEEN s.x AND s.x + {length + 0.001} AND r.x - s.x > 0 AND r.x - s.x < {length} "
         "AND r.w - s.w > 0",

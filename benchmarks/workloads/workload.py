@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,12 +41,21 @@ class PythonCondition:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A condition on a column of the first stream minus the same column of the second."""
+
+    column: str
+    comparison: Literal["<", "<=", ">", ">="]
+    bound: float
+
+
+@dataclass(frozen=True)
 class Workload:
     """A join of feeds within a window of event time; `window_seconds` None is the whole history.
 
     `on` is SQL that Spark, Braid and DuckDB read alike. `expected_on` says the same where DuckDB needs help to be
     quick, and `cells` that partners lie in neighbouring cells of so large a grid over some columns. `equal_columns` and
-    `band` say in parts what `on` says, for systems without SQL.
+    `differences` say in parts what `on` says, for systems without SQL.
     """
 
     name: str
@@ -58,7 +67,7 @@ class Workload:
     batches: int
     window_seconds: float | None
     equal_columns: tuple[str, ...] = ()
-    band: tuple[str, float] | None = None
+    differences: tuple[Difference, ...] = ()
     function: PythonCondition | None = None
     expected_on: str | None = None
     cells: tuple[tuple[str, ...], float] | None = None

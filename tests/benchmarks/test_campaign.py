@@ -77,7 +77,7 @@ def test_rounds_alternate_and_what_gave_no_rate_is_not_asked_again(systems: Syst
     assert systems.ran == ["a", "b", "c", "a", "c", "a", "c"]
     assert [list(one) for one in rounds] == [["a", "b", "c"], ["a", "c"], ["a", "c"]]
     for result in (result for one in rounds for result in one.values()):
-        assert set(result.measured) == {"date", "commit", "load"}
+        assert set(result.measured) == {"date", "commit", "source", "load"}
         assert all(result.measured.values())
     assert not list((tmp_path / "data").iterdir())
 

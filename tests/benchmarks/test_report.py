@@ -25,7 +25,7 @@ from tests.benchmarks.small_task import TASK
 
 RIGHT = Answer(12, "7")
 MACHINE = {"cores": 2, "processor": "one", "memory_gib": 3}
-NAMES = ("python", "pyspark", "pyarrow", "numpy", "duckdb", "polars", "commit")
+NAMES = ("python", "pyspark", "pyarrow", "numpy", "duckdb", "polars", "commit", "source")
 RUN = {"date": "2026-01-01T00:00:00", "machine": MACHINE, "versions": dict.fromkeys(NAMES, "1")}
 
 
@@ -40,7 +40,7 @@ def written(path: Path, benchmark: Benchmark, rounds: list[dict[str, Result]]) -
 
 
 def a_round(seconds: float, date: str = "2026-02-03T00:00:00") -> dict[str, Result]:
-    measured = {"date": date, "commit": "abc1234", "load": f"{seconds}"}
+    measured = {"date": date, "commit": "abc1234", "source": "def5678", "load": f"{seconds}"}
     details = {"peak_bytes": 5_000_000}
     refused = Measurement(error="it is `refused`\nhere")
     return {
@@ -68,7 +68,7 @@ def test_a_record_becomes_a_page_and_pictures(tmp_path: Path) -> None:
     page = (tmp_path / "page.md").read_text()
     assert "| Braid | 100 | 50 | 3: 25 to 100 | 2.00 s | 2.00 s |" in page
     assert "Other gave no rate: `it is 'refused' here`" in page
-    assert "quick size, 2026-02-03, commit abc1234, 2 cores of one, 3 GiB, load 1 to 4 before its runs" in page
+    assert "quick size, 2026-02-03, commit abc1234, source def5678, 2 cores of one, 3 GiB, load 1 to 4" in page
     assert "| made-up | over Other | not measured | 0 | ≥ 2 | not measured |" in page
     assert "| made-up | over Third | 2.00 (2.00 to 2.00) | 3 | ≥ 1.5 | met |" in page
     assert page.index("## Summary") < page.index("## A made up join") < page.index("## What is to be reached")
@@ -225,5 +225,5 @@ def test_a_record_of_scale_is_a_section_and_its_bounds_stand_at_the_end(tmp_path
         assert f"| equality | 32 | 100 | {cpu} (1.000, 1.000) |" in page
         assert f"| 1 | ≤ 4 | {outcome} in one run |" in page
         assert "| equality | 2 | 100 | it failed |" in page
-        assert "commit 1, 2 cores of one" in page
+        assert "commit 1, source 1, 2 cores of one" in page
         assert page.index("number of slots") < page.index("## What is to be reached")
