@@ -9,7 +9,7 @@ from experiments.bistream import counting, queries
 from experiments.bistream.counting import Counted, count
 from experiments.bistream.models import label, layout_of, model, units_of
 from experiments.bistream.queries import QUERIES, TITLES, TpchQuery, paced
-from experiments.bistream.size import Size
+from experiments.bistream.size import Size, papers_rates
 from experiments.claims import Claim, Measured, Verdict, all_of, within
 from experiments.experiment import Experiment, Settings, Table
 from experiments.pictures import Picture, Series
@@ -162,9 +162,9 @@ def _picture(query: str, measured: Measured) -> Picture:
 
 def _describe(measured: Measured, settings: Settings) -> str:
     return (
-        f"{STEPS} steps of a second each at {settings['size.window_share']:g} of the paper's rates, counted after the "
-        "selections, on as many slots as units; the first second does not count. Read is what tasks reported to have "
-        "read that another slot wrote; modelled is what units on hosts of their own would receive."
+        f"{STEPS} steps of a second each at {papers_rates(settings)}, counted after the selections, on as many slots "
+        "as units; the first second does not count. Read is what tasks reported to have read that another slot wrote; "
+        "modelled is what units on hosts of their own would receive."
     )
 
 

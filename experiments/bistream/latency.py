@@ -105,9 +105,8 @@ def _boxes(measured: Measured) -> Picture:
 def _describe(measured: Measured, settings: Settings) -> str:
     rates = ", ".join(f"{TITLES[query]} {measured[query]['JM16'][0]['rate']:,.0f}" for query in QUERIES)
     return (
-        f"The rows of the section before, {settings['size.files_per_second']} files of each stream a second on "
-        "schedule; "
-        f"rows a second: {rates}. {settings['size.rounds']} rounds of all settings in turn, the first "
+        f"The rows whose rates on Spark stand above, {settings['size.files_per_second']} files of each stream a second "
+        f"on schedule; rows a second: {rates}. {settings['size.rounds']} rounds of all settings in turn, the first "
         f"{settings['size.paced_warm_up']} of {settings['size.paced_files']} files of each run not counted. A row is "
         "late by the wall time from when its file is due until its results are committed. The paper measures at the "
         "highest rate."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bistream.queries import EQUAL_VOLUME, TpchQuery
+from experiments.experiment import Settings
 
 
 @dataclass(frozen=True)
@@ -15,9 +16,9 @@ class Size:
     """Scales of TPC-H, of which the line items or a stream are a part, and the steps that the rows are cut into.
 
     `window_share` is the part of the paper's rates at which rows are counted, `window_rows` those of a step of Figure
-        6b, which lasts `ripple_step_seconds`, `elastic_rows` those of a stream and step of Figure 12 at first. What is
-        timed on Spark has a scale of its own: `timed_batches` as fast as they are taken, or the first
-    `paced_files` of `files_in_all` on schedule. `limited_scales` are those of runs with a limit of memory.
+    6b, which lasts `ripple_step_seconds`, `elastic_rows` those of a stream and step of Figure 12 at first. What is
+    timed on Spark has a scale of its own: `timed_batches` as fast as they are taken, or the first `paced_files` of
+    `files_in_all` on schedule. `limited_scales` are those of runs with a limit of memory.
     """
 
     name: str
@@ -55,6 +56,12 @@ class Size:
     def describe(self) -> str:
         scales = f"Q5 and Q7 of TPC-H scale {self.scales['q5']:g}, Band of scale {self.scales['band']:g}"
         return f"{scales}, with as many line items as make both streams' volume equal"
+
+
+def papers_rates(settings: Settings) -> str:
+    """The rates of what is counted at a part of the paper's, in words."""
+    share = settings["size.window_share"]
+    return "the paper's rates" if share == 1 else f"{share:g} of the paper's rates"
 
 
 def _query(name: str, scale: float, options: dict[str, Any]) -> TpchQuery:

@@ -11,7 +11,7 @@ from experiments.bistream.counting import count
 from experiments.bistream.memory import CAPACITY_BYTES, FEW_ROWS
 from experiments.bistream.models import label, model, units_of
 from experiments.bistream.queries import TITLES, paced
-from experiments.bistream.size import Size
+from experiments.bistream.size import Size, papers_rates
 from experiments.claims import Claim, Measured, Verdict, all_of, within
 from experiments.experiment import Experiment, Settings, Table
 from experiments.pictures import Picture, Series
@@ -120,12 +120,9 @@ LONGEST = Experiment(
     ("Table 4",),
     measure_longest,
     lambda measured, settings: (
-        f"Streams of equal volume at {settings['size.window_share']:g} of the paper's rates, counted after the "
-        f"selections, with windows of {WINDOW_SECONDS} s that slide in steps of {STEP_SECONDS:g} s. The longest "
-        "window is "
-        "as much longer than that as the paper's 1.5 GB are more than the bytes of the fullest unit. JBx is a "
-        "biclique, "
-        "JMx a matrix of x units."
+        f"Streams of equal volume at {papers_rates(settings)}, counted after the selections, with windows of "
+        f"{WINDOW_SECONDS} s that slide in steps of {STEP_SECONDS:g} s. The longest window is as much longer than that "
+        "as the paper's 1.5 GB are more than the bytes of the fullest unit. JBx is a biclique, JMx a matrix of x units."
     ),
     (
         *(
