@@ -20,6 +20,7 @@ HOME = Path(__file__).parent
 DOCS = HOME.parent / "docs" / "experiments"
 PICTURES = HOME.parent / "docs" / "pictures" / "experiments"
 OWN_CODE = ":(glob)experiments/**/*.py"
+SIZES = ("full", "quick")  # a page is of the first that has records
 STYLES = {"does not hold": "[red]does not hold[/red]"}
 
 
@@ -48,8 +49,8 @@ def run_experiments(paper: str, names: Sequence[str], size: str, *, publish: boo
             progress.advance(bar)
     console.print(_table(judged))
     if publish:
-        publish_page(paper, size)
-        console.print(f"Written: {DOCS / f'{paper}.md'}")
+        shown = publish_page(paper)
+        console.print(f"Written: {DOCS / f'{paper}.md'}, of the records of {shown} size.")
     return not any(one.verdict.holds is False for one in judged)
 
 
@@ -58,9 +59,11 @@ def describe(size: str) -> dict[str, Any]:
     return {**describe_run(OWN_CODE), "size": size}
 
 
-def publish_page(paper: str, size: str) -> None:
-    """The page, from its records alone."""
+def publish_page(paper: str) -> str:
+    """The page, from its records alone; of which size they are."""
+    size = next((size for size in SIZES if read_records(paper, size)), SIZES[-1])
     write_page(DOCS / f"{paper}.md", PAPERS[paper], size, read_records(paper, size), PICTURES / paper)
+    return size
 
 
 def read_records(paper: str, size: str) -> Records:

@@ -24,8 +24,7 @@ def run_experiments(paper: str, names: list[str], full: bool, publish: bool, pag
         if name not in existing:
             text = f"{paper} has no experiment {name}. There are: {', '.join(existing)}."
             raise typer.BadParameter(text, param_hint="'NAME'")
-    size = "full" if full else "quick"
     if page_only:
-        command.publish_page(paper, size)
+        command.publish_page(paper)
         return True
-    return bool(command.run_experiments(paper, names, size, publish=publish))
+    return bool(command.run_experiments(paper, names, "full" if full else "quick", publish=publish))
