@@ -14,6 +14,7 @@ from benchmarks.answers import Answer
 from benchmarks.benchmark import Benchmark
 from benchmarks.campaign import Result
 from benchmarks.command import PAGE, PICTURES, README, RESULTS, read_documents
+from benchmarks.comparisons import FLINK_CHECKPOINTS
 from benchmarks.report.page import write_page
 from benchmarks.report.plots import OVERVIEW, draw, draw_overview
 from benchmarks.report.readme import BEGIN, END, figures, write_figures
@@ -182,14 +183,20 @@ def test_readme_follows_other_records(tmp_path: Path) -> None:
     assert "The search for Braid was stopped before it offered 240 rows/s." in text
 
 
-def test_a_ratio_in_readme_is_that_of_the_rounds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("checkpoints", "ratio"), [(None, "2 × Flink's best (2 to 4)"), (1.0, "1 × Flink's best (1 to 2)")]
+)
+def test_a_ratio_in_readme_is_that_of_the_rounds_over_the_best(
+    tmp_path: Path, checkpoints: float | None, ratio: str
+) -> None:
     document = made_up(tmp_path, 1.0, 1.0, 1.0)
     labels = {"Braid": "Braid, 500 K", "Third": "Flink", "Other": "Pathway"}
-    rounds = [{labels[label]: result for label, result in one.items()} for one in document.rounds]
+    others = {} if checkpoints is None else {FLINK_CHECKPOINTS: a_round(checkpoints)["Braid"]}
+    rounds = [{labels[label]: result for label, result in one.items()} | others for one in document.rounds]
     faster = {"Braid, 500 K": a_round(0.5)["Braid"]}
     benchmark = replace(document.benchmark, name="equality")
     text = figures([replace(document, benchmark=benchmark, rounds=(rounds[0], rounds[1], {**rounds[2], **faster}))])
-    assert "| equality | Braid | 100 | 100 | 2 × Flink (2 to 4) |" in text
+    assert f"| equality | Braid | 100 | 100 | {ratio} |" in text
 
 
 @pytest.mark.parametrize("name", ["equality", "band", "theta"])
