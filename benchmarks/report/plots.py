@@ -11,6 +11,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from benchmarks.report.overview import overview_rows, system
 from benchmarks.report.record import Document, Row
@@ -24,6 +25,7 @@ OVERVIEW = "overview"
 FAR_APART = 30  # highest rate over lowest: bars would not show the lower ones
 NEAR = 8  # a curve along so small a span has even steps
 BATCHES = {"none": "no batches"}
+MOST_TICKS = 6  # more figures of seven digits would touch each other
 LATE_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 RATE = "input rows a second"
 
@@ -92,6 +94,7 @@ def _rates(axes: Axes, rows: Sequence[Row]) -> None:
             axes.plot([row.rates[0], row.rates[-1]], [place, place], color="black", linewidth=1)
         axes.text(max((0.0, *row.rates)), place, _figure(row), va="center", fontsize=8)
     axes.set_xlim(0, 1.2 * max(rated, default=1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel(RATE)
 

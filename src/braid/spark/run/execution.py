@@ -28,6 +28,7 @@ from braid.spark.job_failures import explain_query_failure
 from braid.spark.job_tasks import how_far
 from braid.spark.late_rows import LateRows
 from braid.spark.run.active_runs import replace_earlier_run
+from braid.spark.run.batch_function import Stopping, without_keeping
 from braid.spark.run.job import Job
 from braid.spark.run.opening import Opened, open_checkpoint
 from braid.spark.run.step_lock import StepLock
@@ -46,10 +47,6 @@ TICK_SECONDS = 0.5
 INITIALIZATION_MS = 60_000
 # Steps between two deletions of expired late rows: listing their files at every step would cost more than they do.
 CLEANING_PERIOD = 100
-
-
-class _Stopping(Exception):
-    """A batch that Spark started after stop() was called; the next run reads it again."""
 
 
 def start_run(spark: SparkSession, job: Job) -> Execution:
@@ -262,7 +259,7 @@ class Execution:
 
     def _start_query(self) -> StreamingQuery:
         job = self._job
-        writer = self._opened.reports.writeStream.foreachBatch(self._on_batch).option(
+        writer = self._opened.reports.writeStream.foreachBatch(without_keeping(self._on_batch)).option(
             "checkpointLocation", f"{job.checkpoint}/{SPARK_DIRECTORY}"
         )
         if job.name is not None:
@@ -283,10 +280,10 @@ class Execution:
     def _on_batch(self, reports: DataFrame, batch: int) -> None:
         while not self._step.acquire(timeout=0.1):
             if self._stopping.is_set():
-                raise _Stopping
+                raise Stopping
         try:
             if self._stopping.is_set():
-                raise _Stopping
+                raise Stopping
             self._run_batch(reports, batch)
         finally:
             self._step.release()

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -32,27 +33,20 @@ OWNERSHIP_SECONDS = 10
 
 def supervise(start: Callable[[], StreamingQuery], require_owner: Callable[[], None]) -> SupervisedQuery:
     """A started query, and a thread that watches it."""
-    supervised = SupervisedQuery(start, require_owner, _begin(start, require_owner))
-    supervised.watch()
+    supervised = SupervisedQuery(_begin(start, require_owner))
+    watched = partial(supervised.watch, start, require_owner)
+    threading.Thread(target=watched, name="braid-watch", daemon=True).start()
     return supervised
 
 
 class SupervisedQuery:
-    """Has the methods of Spark's query that a run uses. `query` is running, and `start` starts it again."""
+    """Has the methods of Spark's query that a run uses. `query` is running."""
 
-    def __init__(
-        self, start: Callable[[], StreamingQuery], require_owner: Callable[[], None], query: StreamingQuery
-    ) -> None:
-        self._start = start
-        self._require_owner = require_owner
+    def __init__(self, query: StreamingQuery) -> None:
         self._query = query
         self._stopping = threading.Event()
         self._over = threading.Event()
         self._taken_over: BraidError | None = None
-
-    def watch(self) -> None:
-        """Watch the query in a thread of its own, until it ends."""
-        threading.Thread(target=self._watch, name="braid-watch", daemon=True).start()
 
     @property
     def isActive(self) -> bool:  # noqa: N802 - as Spark's
@@ -90,15 +84,20 @@ class SupervisedQuery:
         self._query.stop()
         self._over.wait()
 
-    def _watch(self) -> None:
+    def watch(self, start: Callable[[], StreamingQuery], require_owner: Callable[[], None]) -> None:
+        """Wait until the query ends, and start it again if an older run of the checkpoint ended it.
+
+        Both functions belong to the run. They are known here alone, so that a run that has ended is freed once its user
+        drops it, and one that is active is not.
+        """
         try:
             restarts = 0
             while True:
-                self._await_query()
-                if restarts == RESTARTS or not self._met_another_run():
+                self._await_query(require_owner)
+                if restarts == RESTARTS or not self._met_another_run(require_owner):
                     return
                 restarts += 1
-                self._query = _begin(self._start, self._require_owner)
+                self._query = _begin(start, require_owner)
         except BraidError as error:
             self._taken_over = error
             with suppress(PySparkException, Py4JError):
@@ -108,17 +107,17 @@ class SupervisedQuery:
         finally:
             self._over.set()
 
-    def _await_query(self) -> None:
+    def _await_query(self, require_owner: Callable[[], None]) -> None:
         """Wait until the query has ended, and check the ownership meanwhile."""
         with suppress(PySparkException):
             while not self._query.awaitTermination(OWNERSHIP_SECONDS):
-                self._require_owner()
+                require_owner()
 
-    def _met_another_run(self) -> bool:
+    def _met_another_run(self, require_owner: Callable[[], None]) -> bool:
         failed = self._query.exception()
         if failed is None or self._stopping.is_set() or MEETINGS.search(str(failed)) is None:
             return False
-        self._require_owner()
+        require_owner()
         return True
 
 
