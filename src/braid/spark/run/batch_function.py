@@ -43,6 +43,6 @@ def _failure_of(on_batch: OnBatch | None, reports: DataFrame, batch: int) -> str
         if on_batch is None:
             raise Stopping
         on_batch(reports, batch)
-    except Exception:
+    except Exception:  # the run knows it, and reports it as its own
         return format_exc()
     return None
