@@ -71,7 +71,8 @@ def listings(found: dict[str, Found]) -> list[Listing]:
             [_spark_cells(a, f, noop.get(a["slots"], {})) for a, f in found["spark"]],
         ),
         Listing(
-            "In one process; modelled seconds: driver + slowest slot of each round with its bytes over 1 Gbit/s",
+            "In one process, without the garbage collection of Python, which would search the objects of all slots; "
+            "modelled seconds: driver + slowest slot of each round with its bytes over 1 Gbit/s",
             IN_PROCESS,
             [_growth_cells(a, f, found["growth"]) for a, f in [*found["growth"], *found["driver"]]],
         ),
