@@ -118,10 +118,11 @@ def _spark_cells(arguments: dict[str, Any], figures: dict[str, Any], noop: dict[
 
 
 def _growth_cells(arguments: dict[str, Any], figures: dict[str, Any], growth: Found) -> list[str]:
-    start = [arguments["kind"], str(arguments["slots"]), f"{2 * arguments['rows']:,}"]
+    grows = any(arguments == known for known, _ in growth)
+    join = arguments["kind"] if grows else f"{arguments['kind']}, {_choice(arguments)}"
+    start = [join, str(arguments["slots"]), f"{2 * arguments['rows']:,}"]
     if "error" in figures:
         return [*start, figures["error"]]
-    grows = any(arguments == known for known, _ in growth)
     speedup = _speedup(growth, arguments["kind"], arguments["slots"]) if grows else None
     return [
         *start,
