@@ -86,7 +86,7 @@ def predicate(shape: str, type: str, draft: Draft, limit: Any) -> Expression:
     if shape == "both ends":
         return both(less_or_equal(subtract(p, bound), q), less(q, add(p, bound)))
     if shape == "flipped":
-        return Call("ge", (add(q, bound), p), "boolean")
+        return Call("ge", less_or_equal(add(q, bound), p).arguments, "boolean")
     if shape == "equal":
         return equal(subtract(p, bound), q)
     if shape == "limit of a row":
