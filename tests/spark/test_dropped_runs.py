@@ -49,7 +49,7 @@ def await_condition(condition: Callable[[], bool]) -> bool:
 def test_nothing_of_a_dropped_run_stays_in_the_jvm(
     spark: SparkSession, tmp_path: Path, feeds: dict[str, Feed], trigger: dict[str, Any]
 ) -> None:
-    """A reference of the run to itself would keep every query; one that is kept for a moment longer is nobody's."""
+    """Of several, since others may keep one for a while; what a run keeps of itself is kept of every run."""
     queries = [start_and_drop(spark, feeds, tmp_path / str(number), trigger) for number in range(3)]
 
     def gone() -> bool:
